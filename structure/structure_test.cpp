@@ -219,6 +219,11 @@ bool belongs_to_a_target(const fs::path& file) {
       std::string::npos)
     return true;
   const std::string named = (file.parent_path().filename() / file.filename()).string();
+  // The code of a check and its test: the row of the check names the file.
+  const std::string code = std::regex_replace(named, std::regex("_test\\.cpp$"), ".cpp");
+  if (text_of(root() / "matrix/tables/checks.json").find("\"code\": \"" + code + "\"") !=
+      std::string::npos)
+    return true;
   const fs::path top = root() / file.begin()->string();
   for (const fs::directory_entry& other : fs::recursive_directory_iterator(top))
     if (other.path().filename() == "CMakeLists.txt" &&

@@ -22,8 +22,8 @@ CheckTable CheckTable::parse(const Document& document, const AxisTable& axes) {
   root.expect_keys({"schema", "checks"}, {});
   root.at("schema").word({"graphproof-check-table/1"});
   for (const Located& row : root.at("checks").items()) {
-    row.expect_keys({"check", "states", "verdict", "required_when", "devices"},
-                    {"own_gpu", "since"});
+    row.expect_keys({"check", "states", "verdict", "required_when", "devices", "code"},
+                    {"judged_when", "of_refused_cases", "own_gpu", "since"});
     CheckEntry entry;
     entry.check = row.at("check").string();
     const std::size_t dot = entry.check.find('.');
@@ -42,6 +42,11 @@ CheckTable CheckTable::parse(const Document& document, const AxisTable& axes) {
                              "correct the verdict");
     entry.required_when = Expression::condition(row.at("required_when").string(), scope,
                                                 row.at("required_when").origin());
+    const char* judged = row.has("judged_when") ? "judged_when" : "required_when";
+    entry.judged_when =
+        Expression::condition(row.at(judged).string(), scope, row.at(judged).origin());
+    entry.code = row.at("code").string();
+    if (row.has("of_refused_cases")) entry.of_refused_cases = row.at("of_refused_cases").boolean();
     for (const Located& device : row.at("devices").items())
       entry.devices.push_back(device.word({"sim", "cuda"}));
     if (row.has("own_gpu")) entry.own_gpu = row.at("own_gpu").boolean();
@@ -62,6 +67,13 @@ std::vector<const CheckEntry*> CheckTable::of_detector(std::string_view detector
   for (const CheckEntry& entry : checks_)
     if (entry.detector == detector) entries.push_back(&entry);
   return entries;
+}
+
+std::vector<std::string> CheckTable::judged(const Case& test_case) const {
+  std::vector<std::string> names;
+  for (const CheckEntry& entry : checks_)
+    if (entry.judged_when.holds(test_case, Machine{}) != Truth::no) names.push_back(entry.check);
+  return names;
 }
 
 std::vector<std::string> CheckTable::required(const Case& test_case,

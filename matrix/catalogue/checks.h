@@ -18,7 +18,10 @@ struct CheckEntry {
   std::string states;    // what is true if the check passes, for people
   std::string verdict;   // the verdict of a case that fails the check
   Expression required_when = Expression::always();
-  std::vector<std::string> devices;  // those on which it can be evaluated
+  Expression judged_when = Expression::always();  // required_when if the table names no other
+  std::vector<std::string> devices;               // those on which it can be evaluated
+  bool of_refused_cases = false;                  // also judged if a rank refused the case
+  std::string code;                               // its file in suites/checks
   /// Whether it judges figures that the driver counts for a whole GPU; cases whose ranks share a
   /// GPU do not require it.
   bool own_gpu = false;
@@ -39,6 +42,8 @@ class CheckTable {
   const std::vector<CheckEntry>& checks() const { return checks_; }
   const CheckEntry* find(std::string_view check) const;
   std::vector<const CheckEntry*> of_detector(std::string_view detector) const;
+  /// The names of the checks that are judged in `test_case`, on any device, in table order.
+  std::vector<std::string> judged(const Case& test_case) const;
   /// The names of the checks that `test_case` requires on `device`, in table order.
   std::vector<std::string> required(const Case& test_case, std::string_view device) const;
 

@@ -10,16 +10,18 @@
 #include <vector>
 
 #include "matrix/catalogue/checks.h"
-#include "suites/checks/attempt/attempt.h"
+#include "suites/checks/attempt/judgement.h"
 
 namespace graphproof::checks {
 
+/// A check and its code. The function weighs what it finds in `judgement` and returns its result.
 struct Check {
   std::string_view name;
-  record::CheckResult (*function)(const Attempt&);
+  record::CheckResult (*function)(Judgement& judgement, const Attempt& attempt);
 };
 
-/// In the order of the table in matrix/tables/checks.json.
+/// In the order of the table in matrix/tables/checks.json, from which CMake makes this list: the
+/// function of D07.static_addresses is d07::static_addresses (cmake/check_table.cmake).
 std::span<const Check> all_checks();
 
 /// Runs one check. A check that the case requires never ends not_applicable: it is then

@@ -3,8 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <regex>
 
 #include "reports/record/schema/violations.h"
+#include "reports/record/text/file.h"
 #include "suites/checks/attempt/concat.h"
 #include "suites/checks/testing/clean_attempt.h"
 
@@ -92,11 +96,28 @@ bool seen_by_the_launcher(const record::CheckResult& result) {
   return result.check == "D21.log_clean" || result.check == "D22.progress";
 }
 
-TEST(CheckTable, HasTheChecksOfTheMatrixInTheSameOrder) {
-  std::vector<std::string> ours, table;
-  for (const Check& check : all_checks()) ours.emplace_back(check.name);
-  for (const matrix::CheckEntry& entry : catalogue().checks.checks()) table.push_back(entry.check);
-  EXPECT_EQ(ours, table);
+// CMake makes the list from the table, so a row without a function is a link error; here is the
+// other way round.
+TEST(CheckTable, EveryFunctionOfACheckHasARow) {
+  static const std::regex detector("namespace graphproof::checks::(d[0-9]+) \\{"),
+      function(
+          "\nrecord::CheckResult (\\w+)\\(Judgement& judgement, const Attempt& attempt\\) \\{");
+  const std::filesystem::path root = std::getenv("GRAPHPROOF_SOURCE");
+  std::set<std::string> written, listed;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(root / "suites/checks")) {
+    if (entry.path().extension() != ".cpp") continue;
+    const std::string text = record::read_text(entry.path());
+    std::smatch in;
+    if (!std::regex_search(text, in, detector)) continue;
+    for (std::sregex_iterator at(text.begin(), text.end(), function), end; at != end; ++at)
+      written.insert(in[1].str() + "." + (*at)[1].str());
+  }
+  for (const Check& check : all_checks()) {
+    std::string name(check.name);
+    name.front() = 'd';
+    listed.insert(name);
+  }
+  EXPECT_EQ(written, listed);
 }
 
 // The rows of every check start from this attempt, so it must be what producers may write.
@@ -112,11 +133,6 @@ TEST(CleanAttempt, IsWhatTheSchemasAllow) {
     for (const Line& line : attempt.ranks.back().evidence->lines)
       EXPECT_EQ(evidence.violations(line.fields), std::vector<std::string>{}) << line.fields.dump();
   }
-}
-
-TEST(CheckTable, EveryCheckNamesItsOwnResult) {
-  const Attempt attempt = clean_attempt(catalogue(), {{"impl", "full_iteration"}});
-  for (const Check& check : all_checks()) EXPECT_EQ(check.function(attempt).check, check.name);
 }
 
 TEST(CheckTable, ACleanAttemptPassesWhatItsCaseRequires) {

@@ -50,13 +50,15 @@ std::optional<std::string> read_slice(const fs::path& file, const record::LogRan
 
 }  // namespace
 
-checks::Attempt load_attempt(const fs::path& folder, const matrix::AxisTable& axes) {
+checks::Attempt load_attempt(const fs::path& folder, const matrix::AxisTable& axes,
+                             const matrix::CheckTable& table) {
   const fs::path context_file = folder / "context.json";
   checks::Attempt attempt;
   attempt.context = record::context_from(record::read_json(context_file), context_file.string());
   const matrix::Case test_case =
       matrix::case_from_json(axes, attempt.context.axes, context_file.string());
   attempt.axes = checks::Axes(matrix::effective_values(axes, test_case));
+  for (std::string& check : table.judged(test_case)) attempt.asked.insert(std::move(check));
   // attempt-N lies in cases/ID of the run folder, and log files are named from there.
   const fs::path run_folder = fs::absolute(folder).lexically_normal() / ".." / ".." / "..";
   for (int rank = 0; rank < attempt.context.world_size; ++rank) {

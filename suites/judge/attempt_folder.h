@@ -12,6 +12,7 @@ namespace graphproof::judge {
 /// Evidence and logs may be missing or torn; that is for the checks. Throws record::Error or
 /// matrix::InputError when there is no usable context.json: without it nobody knows what the
 /// attempt was to show.
-checks::Attempt load_attempt(const std::filesystem::path& folder, const matrix::AxisTable& axes);
+checks::Attempt load_attempt(const std::filesystem::path& folder, const matrix::AxisTable& axes,
+                             const matrix::CheckTable& table);
 
 }  // namespace graphproof::judge

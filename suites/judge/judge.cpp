@@ -107,7 +107,7 @@ int main(int argc, char** argv) {
     for (const std::filesystem::path& folder : line.folders) {
       try {
         const record::Checks judged =
-            checks::judge(judge::load_attempt(folder, axes), table, line.dropped);
+            checks::judge(judge::load_attempt(folder, axes, table), table, line.dropped);
         record::write_json(folder / "checks.json", record::to_json(judged));
         for (const record::CheckResult& result : judged.checks) register_test(result);
       } catch (const std::exception& error) {

@@ -104,7 +104,7 @@ std::string word_of(const record::Checks& checks, const std::string& name) {
 TEST(LoadAttempt, ReadsWhatWasWritten) {
   const checks::Attempt written = two_ranks();
   const AttemptFolder folder(written);
-  const checks::Attempt attempt = load_attempt(folder.path(), catalogue().axes);
+  const checks::Attempt attempt = load_attempt(folder.path(), catalogue().axes, catalogue().checks);
   ASSERT_EQ(attempt.ranks.size(), 2u);
   EXPECT_EQ(attempt.ranks[1].evidence->lines.size(), written.ranks[1].evidence->lines.size());
   EXPECT_TRUE(attempt.ranks[1].evidence->complete());
@@ -117,7 +117,7 @@ TEST(LoadAttempt, ALogShorterThanItsRangeIsAbsent) {
   const AttemptFolder folder(two_ranks());
   write(folder.log(1), "short\n");
   fs::remove(folder.log(0));
-  const checks::Attempt attempt = load_attempt(folder.path(), catalogue().axes);
+  const checks::Attempt attempt = load_attempt(folder.path(), catalogue().axes, catalogue().checks);
   EXPECT_FALSE(attempt.ranks[0].log);
   EXPECT_FALSE(attempt.ranks[1].log);
 }
@@ -126,7 +126,8 @@ TEST(LoadAttempt, NamesEvidenceOfRanksOutsideTheWorld) {
   const AttemptFolder folder(two_ranks());
   write(folder.path() / "rank-7.evidence.jsonl", "{}\n");
   write(folder.path() / "rank-x.evidence.jsonl", "{}\n");
-  EXPECT_EQ(load_attempt(folder.path(), catalogue().axes).foreign_ranks, std::vector<int>{7});
+  EXPECT_EQ(load_attempt(folder.path(), catalogue().axes, catalogue().checks).foreign_ranks,
+            std::vector<int>{7});
 }
 
 TEST(Judge, WritesChecksThatTheirReaderTakes) {

@@ -197,9 +197,9 @@ class Passed {
       const auto plan =
           record::plan_from(record::read_text(file.run / "plan.jsonl"), file.run / "plan.jsonl");
       const auto line = std::ranges::find(plan, file.id, &record::PlanLine::id);
-      return Recorded{
-          file.run.filename().string() + "/" + file.id, *line,
-          judge::load_attempt(file.run / "cases" / file.id / "attempt-1", catalogue().axes)};
+      return Recorded{file.run.filename().string() + "/" + file.id, *line,
+                      judge::load_attempt(file.run / "cases" / file.id / "attempt-1",
+                                          catalogue().axes, catalogue().checks)};
     }
     return std::nullopt;
   }

@@ -58,6 +58,19 @@ inline std::vector<WatchedReplay> watched_replays(const Attempt& attempt,
   return result;
 }
 
+/// The steps that are looked at one by one, in one arm: the replays of lockstep_graph, because
+/// replays are what can freeze a value, or every step of eager_a in a case without graphs.
+struct WatchedSteps {
+  explicit WatchedSteps(const Expected& expected)
+      : arm(expected.graph ? "lockstep_graph" : "eager_a"),
+        first(expected.graph ? expected.first_replay : 0),
+        last(expected.graph ? expected.last_inputs_step : expected.steps - 1) {}
+  std::int64_t count() const { return last - first + 1; }
+
+  std::string_view arm;
+  std::int64_t first, last;
+};
+
 /// The first step of a solo arm whose time counts: the second one after the capture, and of an arm
 /// whose first steps are copied to the host and compared also the second one after these. A step
 /// right after a copy finds cold caches.

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -78,6 +79,9 @@ struct RankFiles {
 
 /// An attempt at a case: everything that a check may look at.
 struct Attempt {
+  /// The checks that the case asks for by its axes, on whatever device. The others are not
+  /// applicable to it.
+  std::set<std::string, std::less<>> asked;
   record::Context context;
   Axes axes;
   std::vector<RankFiles> ranks;    // context.world_size of them, ranks[r].rank == r

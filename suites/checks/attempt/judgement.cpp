@@ -32,19 +32,8 @@ record::CheckResult Judgement::as(record::Result word, record::Message message,
   return {.check = check_, .result = word, .rank = rank, .message = std::move(message)};
 }
 
-bool Judgement::for_every_case() {
-  if (const auto refusal = refusal_of(attempt_)) {
-    not_applicable(concat("the case was refused by rule ", refusal->rule, " in phase ",
-                          record::name(refusal->phase)));
-  }
-  return !settled();
-}
-
-bool Judgement::for_graph_cases() {
-  if (!for_every_case()) return false;
-  if (!expected_.graph) {
-    not_applicable("impl none has no graph");
-  } else if (!expected_.replays_leave_time) {
+bool Judgement::has_replays() {
+  if (!settled() && !expected_.replays_leave_time)
     settled_ =
         as(record::Result::unexercised,
            {.what = "",
@@ -52,32 +41,6 @@ bool Judgement::for_graph_cases() {
             .want = "at least two steps after the warm-up",
             .why = "no replay would see fresh inputs",
             .next = "raise steps or lower warmup_steps"});
-  }
-  return !settled();
-}
-
-bool Judgement::for_replicated_roles() {
-  if (!for_every_case()) return false;
-  if (attempt_.axes.integer("tp") * attempt_.axes.integer("cp") * attempt_.axes.integer("dp") ==
-      1) {
-    not_applicable("tp, cp and dp are 1, so no other rank runs the same program");
-  }
-  return !settled();
-}
-
-bool Judgement::for_parallel_cases() {
-  if (!for_every_case()) return false;
-  if (attempt_.axes.integer("tp") * attempt_.axes.integer("cp") * attempt_.axes.integer("dp") *
-          attempt_.axes.integer("pp") ==
-      1) {
-    not_applicable("tp, cp, dp and pp are 1, so no rank has a peer");
-  }
-  return !settled();
-}
-
-bool Judgement::for_training_cases() {
-  if (!for_every_case()) return false;
-  if (!expected_.trains) not_applicable("model collective trains nothing");
   return !settled();
 }
 

@@ -27,14 +27,9 @@ class Judgement {
  public:
   Judgement(std::string_view check, const Attempt& attempt);
 
-  /// Each is the first line of a check: false when there is nothing to judge, and result() then
-  /// says why. They also settle a case that a rank refused.
-  bool for_every_case();
-  bool
-  for_graph_cases();  // impl other than none, and at least one replay with fresh inputs planned
-  bool for_parallel_cases();    // tp * cp * dp * pp > 1
-  bool for_replicated_roles();  // tp * cp * dp > 1: ranks of one stage, which run the same program
-  bool for_training_cases();    // any model but collective
+  /// Whether the case has at least one replay with fresh inputs; otherwise the check is
+  /// unexercised.
+  bool has_replays();
   bool settled() const { return settled_.has_value(); }
 
   const Expected& expected() const { return expected_; }

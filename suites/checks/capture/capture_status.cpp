@@ -1,18 +1,20 @@
-// D19: the capture ended without an error and with nothing left unjoined; the first operation that
+// D19: the capture ended without an error and with nothing left unjoined. The first operation that
 // was refused is named.
 #include "suites/checks/attempt/arms.h"
 #include "suites/checks/attempt/capture.h"
 #include "suites/checks/attempt/concat.h"
-#include "suites/checks/attempt/detectors.h"
 #include "suites/checks/attempt/judgement.h"
 
-namespace graphproof::checks {
+namespace graphproof::checks::d19 {
+namespace {
 
 using record::CaptureLine;
 
-record::CheckResult capture_status(const Attempt& attempt) {
-  Judgement judgement("D19.capture_status", attempt);
-  if (!judgement.for_graph_cases()) return judgement.result("", "");
+}  // namespace
+
+/// Every graph arm captured successfully, and no error was met in phase capture.
+record::CheckResult capture_status(Judgement& judgement, const Attempt& attempt) {
+  if (!judgement.has_replays()) return judgement.result("", "");
   const auto refused = [&](const RankFiles& files, std::optional<std::int64_t> step,
                            const std::string& where, std::int64_t code, const std::string& site,
                            const std::string& message) {
@@ -61,4 +63,4 @@ record::CheckResult capture_status(const Attempt& attempt) {
                           "status ok, code 0, nothing unjoined");
 }
 
-}  // namespace graphproof::checks
+}  // namespace graphproof::checks::d19

@@ -5,8 +5,6 @@
 namespace graphproof::checks {
 namespace {
 
-const nlohmann::json kCensusAxes = {{"impl", "full_iteration"}, {"tp", 2}};
-
 TEST(Census, Rows) {
   const Where second{.rank = 1, .kind = "capture", .arm = "solo_graph"};
   judge_rows(
@@ -82,71 +80,6 @@ TEST(Census, EveryArmCapturesTheSameGraphs) {
            .change = capture("lockstep_graph", "validation"),
            .rank = 0,
            .said = {"`capture` line of graph validation of arm lockstep_graph"}},
-      });
-}
-
-TEST(RankSignatures, Rows) {
-  judge_rows(
-      "D24.rank_signatures", kCensusAxes,
-      {
-          {.name = "rank 1 captured something else",
-           .change = [](Attempt& a) { set(a, {.rank = 1, .kind = "capture"}, "signature", "ff"); },
-           .rank = 1,
-           .said = {"of rank 1 differs from that of rank 0", "signature ff"}},
-          {.name = "rank 1 has another graph",
-           .change =
-               [](Attempt& a) {
-                 set(a, {.rank = 1, .kind = "capture", .arm = "lockstep_graph"}, "graph",
-                     "validation");
-               },
-           .rank = 0,
-           .said = {"validation"},
-           .also = {"D15.census"}},
-          {.name = "rank 1 has no capture",
-           .change = [](Attempt& a) { erase(a, {.rank = 1, .kind = "capture"}); },
-           .rank = 1,
-           .said = {"rank 1 left no successful"},
-           .also = {"D15.census", "D18.coverage", "D19.capture_status", "D31.pool_sharing",
-                    "D37.warmed_up"}},
-          {.name = "rank 1 died",
-           .change = [](Attempt& a) { die_before(a, {.rank = 1, .kind = "capture"}); },
-           .want = record::Result::unexercised,
-           .rank = std::nullopt,
-           .said = {"rank 1"},
-           .also = {"*"}},
-      });
-}
-
-TEST(RankSignatures, OnlyThereMayKernelsHaveOtherNames) {
-  const auto other_kernels = [](const nlohmann::json& axes) {
-    return judge_one("D24.rank_signatures", axes,
-                     [](Attempt& a) { set(a, {.rank = 1, .kind = "capture"}, "signature", "ff"); })
-        .result;
-  };
-  EXPECT_EQ(other_kernels({{"impl", "full_iteration"}, {"cp", 2}}), record::Result::fail)
-      << "no mamba layer";
-  EXPECT_EQ(other_kernels({{"impl", "full_iteration"}, {"model", "hybrid"}, {"dp", 2}}),
-            record::Result::fail)
-      << "the same slice";
-}
-
-TEST(RankSignatures, ContextParallelRanksOfAMambaLayerHaveAsManyNodesOfEachKind) {
-  judge_rows(
-      "D24.rank_signatures", {{"impl", "full_iteration"}, {"model", "hybrid"}, {"cp", 2}},
-      {
-          {.name = "a kernel that loads one by one where the other rank's loads in vectors",
-           .change = [](Attempt& a) { set(a, {.rank = 1, .kind = "capture"}, "signature", "ff"); },
-           .want = record::Result::pass,
-           .rank = std::nullopt,
-           .said = {"equal on 2 ranks"}},
-          {.name = "one kernel more",
-           .change =
-               [](Attempt& a) {
-                 set(a, {.rank = 1, .kind = "capture"}, "census", {{"kernel", 121}});
-                 set(a, {.rank = 1, .kind = "capture"}, "nodes", 121);
-               },
-           .rank = 1,
-           .said = {"of rank 1 differs from that of rank 0"}},
       });
 }
 

@@ -1,12 +1,11 @@
-// D18: the capture itself ran nothing, and each replay ran every layer. Device counters see it, so
-// work that went to a stray stream can't hide: it runs at capture and is missing at replay.
+// D18: the capture itself ran nothing, and each replay ran every layer. Device counters show it,
+// so work on a stray stream cannot hide: it runs at capture and is missing at replay.
 #include "suites/checks/attempt/arms.h"
 #include "suites/checks/attempt/capture.h"
 #include "suites/checks/attempt/concat.h"
-#include "suites/checks/attempt/detectors.h"
 #include "suites/checks/attempt/judgement.h"
 
-namespace graphproof::checks {
+namespace graphproof::checks::d18 {
 namespace {
 
 using record::CaptureLine;
@@ -92,10 +91,10 @@ void judge_replays(Judgement& judgement, const Attempt& attempt, const RankFiles
 
 }  // namespace
 
-record::CheckResult coverage(const Attempt& attempt) {
-  Judgement judgement("D18.coverage", attempt);
-  if (!judgement.for_training_cases() || !judgement.for_graph_cases())
-    return judgement.result("", "");
+/// The capture does not move the layers' device counters, and every replay of every graph arm
+/// moves them as often as the axes say (once for each microbatch).
+record::CheckResult coverage(Judgement& judgement, const Attempt& attempt) {
+  if (!judgement.has_replays()) return judgement.result("", "");
   for (const RankFiles& files : attempt.ranks) {
     judge_captures(judgement, attempt, files);
     judge_replays(judgement, attempt, files);
@@ -106,4 +105,4 @@ record::CheckResult coverage(const Attempt& attempt) {
                           "every layer, once for each microbatch");
 }
 
-}  // namespace graphproof::checks
+}  // namespace graphproof::checks::d18

@@ -1,16 +1,19 @@
-// D56: what touches the same bytes on two streams is ordered. Results may be right all the same:
-// whoever wins the race in a test can lose it in training.
+// D56: work on two streams that touches the same bytes is ordered. Results may be right without an
+// order: work that wins the race in a test can lose it in training.
 #include "suites/checks/attempt/concat.h"
-#include "suites/checks/attempt/detectors.h"
 #include "suites/checks/attempt/judgement.h"
 
-namespace graphproof::checks {
+namespace graphproof::checks::d56 {
+namespace {
 
 using record::RacesLine;
 
-record::CheckResult races(const Attempt& attempt) {
-  Judgement judgement("D56.races", attempt);
-  if (judgement.for_every_case() && attempt.context.device != "sim")
+}  // namespace
+
+/// On the simulated device: all work that touches the same bytes on two streams, one of them to
+/// write, is ordered by events or the host, in eager steps, inside captures and around replays.
+record::CheckResult races(Judgement& judgement, const Attempt& attempt) {
+  if (attempt.context.device != "sim")
     judgement.not_applicable(
         "only the simulated device knows what is ordered and what happened to run first");
   if (judgement.settled()) return judgement.result("", "");
@@ -40,4 +43,4 @@ record::CheckResult races(const Attempt& attempt) {
                           "an order between all work on the same bytes");
 }
 
-}  // namespace graphproof::checks
+}  // namespace graphproof::checks::d56

@@ -1,24 +1,23 @@
 // D09: every generator that the step draws from was registered with the arm's graphs before they
-// captured. One that was not is refused by today's PyTorch during the capture; an older one
-// replayed the same numbers for ever.
+// captured. PyTorch refuses the draw of another one during the capture; older versions replayed
+// the same numbers for ever.
 #include <map>
 
 #include "suites/checks/attempt/arms.h"
 #include "suites/checks/attempt/concat.h"
-#include "suites/checks/attempt/detectors.h"
 #include "suites/checks/attempt/judgement.h"
 
-namespace graphproof::checks {
+namespace graphproof::checks::d09 {
+namespace {
 
 using record::CaptureLine;
 
-record::CheckResult registered_generators(const Attempt& attempt) {
-  Judgement judgement("D09.registered_generators", attempt);
-  if (!judgement.for_training_cases() || !judgement.for_graph_cases())
-    return judgement.result("", "");
-  if (!attempt.axes.flag("dropout"))
-    judgement.not_applicable("dropout is off, so no step draws random numbers");
-  if (judgement.settled()) return judgement.result("", "");
+}  // namespace
+
+/// Every graph arm of a case with dropout registered as many generators as the step draws from.
+/// Failed captures are judged too, because PyTorch refuses the draw during the capture.
+record::CheckResult registered_generators(Judgement& judgement, const Attempt& attempt) {
+  if (!judgement.has_replays()) return judgement.result("", "");
   for (const RankFiles& files : attempt.ranks) {
     // By arm: the count grows with each of its captures.
     std::map<std::string, const CaptureLine*> last;
@@ -46,4 +45,4 @@ record::CheckResult registered_generators(const Attempt& attempt) {
                           "every generator of the step");
 }
 
-}  // namespace graphproof::checks
+}  // namespace graphproof::checks::d09

@@ -1,14 +1,12 @@
 // D43: every step that should have been a replay was one. The count is taken where the launch
-// happens, so that an engine that falls back to eager in silence is caught although its numbers
-// agree.
+// happens, so an engine that falls back to eager in silence is caught although its numbers agree.
 #include <algorithm>
 
 #include "suites/checks/attempt/arms.h"
 #include "suites/checks/attempt/concat.h"
-#include "suites/checks/attempt/detectors.h"
 #include "suites/checks/attempt/judgement.h"
 
-namespace graphproof::checks {
+namespace graphproof::checks::d43 {
 namespace {
 
 using record::ReplayLine;
@@ -32,9 +30,9 @@ void judge_line(Judgement& judgement, const RankFiles& files, const ReplayLine& 
 
 }  // namespace
 
-record::CheckResult replays(const Attempt& attempt) {
-  Judgement judgement("D43.replays", attempt);
-  if (!judgement.for_graph_cases()) return judgement.result("", "");
+/// Every graph arm has as many replays as steps after the warm-up, no fallback and no new capture.
+record::CheckResult replays(Judgement& judgement, const Attempt& attempt) {
+  if (!judgement.has_replays()) return judgement.result("", "");
   const Expected& expected = judgement.expected();
   for (const RankFiles& files : attempt.ranks) {
     for (const auto& [arm, step] : watched_replays(attempt, expected))
@@ -55,4 +53,4 @@ record::CheckResult replays(const Attempt& attempt) {
       "a replay of every step after the warm-up");
 }
 
-}  // namespace graphproof::checks
+}  // namespace graphproof::checks::d43

@@ -1,21 +1,23 @@
-// D07: what a graph captured by address still lies there.
+// D07: the tensors whose addresses a graph captured still lie there.
 #include <algorithm>
 #include <map>
 #include <set>
 
 #include "suites/checks/attempt/arms.h"
 #include "suites/checks/attempt/concat.h"
-#include "suites/checks/attempt/detectors.h"
 #include "suites/checks/attempt/judgement.h"
 
-namespace graphproof::checks {
+namespace graphproof::checks::d07 {
+namespace {
 
 using record::AddressLine;
-using record::PoisonLine;
 
-record::CheckResult static_addresses(const Attempt& attempt) {
-  Judgement judgement("D07.static_addresses", attempt);
-  if (!judgement.for_graph_cases()) return judgement.result("", "");
+}  // namespace
+
+/// Every graph has an `address` line in every watched replay, with the same number of registered
+/// tensors, and none of them moved.
+record::CheckResult static_addresses(Judgement& judgement, const Attempt& attempt) {
+  if (!judgement.has_replays()) return judgement.result("", "");
   for (const RankFiles& files : attempt.ranks) {
     const auto lines = judgement.lines<AddressLine>(files);
     // By arm: those launched in each step, which evaluation's is not.
@@ -64,34 +66,4 @@ record::CheckResult static_addresses(const Attempt& attempt) {
       "every address as captured");
 }
 
-record::CheckResult outputs_registered(const Attempt& attempt) {
-  Judgement judgement("D07.outputs_registered", attempt);
-  if (!judgement.for_training_cases() || !judgement.for_graph_cases())
-    return judgement.result("", "");
-  for (const RankFiles& files : attempt.ranks) {
-    for (const auto& [arm, step] : watched_replays(attempt, judgement.expected()))
-      if (!judgement.first<PoisonLine>(files, arm, step))
-        judgement.absent<PoisonLine>(files, concat("of arm ", arm), step);
-    for (const PoisonLine& line : judgement.lines<PoisonLine>(files)) {
-      if (line.unregistered && line.unregistered->empty()) {
-        judgement.saw(files.rank);
-        continue;
-      }
-      judgement.defect(
-          {.rank = files.rank,
-           .step = line.step,
-           .what =
-               concat("nobody watched the address of what a step of arm ", line.arm, " hands out"),
-           .got = concat("unregistered: ", shown(line.unregistered)),
-           .want = "none: losses, gradients, parameters and optimizer state all registered",
-           .why = "an address that nobody registered may move unseen, and the replay reads or "
-                  "writes the old one"});
-    }
-  }
-  return judgement.result(
-      concat("everything handed out in ", watched_replays(attempt, judgement.expected()).size(),
-             " replays on ", attempt.ranks.size(), " ranks"),
-      "every address registered");
-}
-
-}  // namespace graphproof::checks
+}  // namespace graphproof::checks::d07

@@ -4,11 +4,10 @@
 
 #include "suites/checks/attempt/arms.h"
 #include "suites/checks/attempt/concat.h"
-#include "suites/checks/attempt/detectors.h"
 #include "suites/checks/attempt/judgement.h"
 #include "workloads/pipeline/pipeline_schedule.h"
 
-namespace graphproof::checks {
+namespace graphproof::checks::d25 {
 namespace {
 
 using record::CollectivesLine;
@@ -108,9 +107,9 @@ std::vector<std::string_view> ledger_arms(const Attempt& attempt, const Expected
 
 }  // namespace
 
-record::CheckResult collective_ledger(const Attempt& attempt) {
-  Judgement judgement("D25.collective_ledger", attempt);
-  if (!judgement.for_parallel_cases()) return judgement.result("", "");
+/// The collectives of every arm were written down, with equal digests and counts within every
+/// group of ranks that issue the same ones.
+record::CheckResult collective_ledger(Judgement& judgement, const Attempt& attempt) {
   for (const std::string& kind : alike_groups(attempt.axes))
     for (const std::vector<int>& group : groups(attempt.axes, attempt.context.world_size, kind))
       judge_group(judgement, attempt, kind, group, /*alike=*/true);
@@ -138,4 +137,4 @@ record::CheckResult collective_ledger(const Attempt& attempt) {
                           "equal counts and digests in each group");
 }
 
-}  // namespace graphproof::checks
+}  // namespace graphproof::checks::d25

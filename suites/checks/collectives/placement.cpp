@@ -1,11 +1,9 @@
-// D28.placement: the buffers of the single collective lie where the axis `placement` asks for, in
-// physical memory as the driver reports it. A case named per_rank whose buffers lie alike would
-// show nothing.
+// D28: the buffers of the single collective lie in physical memory where the axis `placement` asks
+// for, as the driver reports it. A case named per_rank whose buffers lie alike would show nothing.
 #include "suites/checks/attempt/concat.h"
-#include "suites/checks/attempt/detectors.h"
 #include "suites/checks/attempt/judgement.h"
 
-namespace graphproof::checks {
+namespace graphproof::checks::d28 {
 namespace {
 
 using record::PlacementLine;
@@ -33,12 +31,8 @@ bool as_asked(const Attempt& attempt, int rank, const PlacementLine& line,
 
 }  // namespace
 
-record::CheckResult placement(const Attempt& attempt) {
-  Judgement judgement("D28.placement", attempt);
-  if (!judgement.for_every_case()) return judgement.result("", "");
-  if (judgement.expected().trains)
-    judgement.not_applicable("a training step's buffers lie where the allocator puts them");
-  if (judgement.settled()) return judgement.result("", "");
+/// Both buffers of every arm have a `placement` line that is as the axis `placement` asks.
+record::CheckResult placement(Judgement& judgement, const Attempt& attempt) {
   std::vector<std::string_view> arms = {"eager_a", "eager_b"};
   if (judgement.expected().graph)
     arms.insert(arms.end(),
@@ -73,4 +67,4 @@ record::CheckResult placement(const Attempt& attempt) {
                           concat("placement ", asked));
 }
 
-}  // namespace graphproof::checks
+}  // namespace graphproof::checks::d28

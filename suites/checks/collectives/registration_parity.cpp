@@ -8,11 +8,10 @@
 
 #include "suites/checks/attempt/capture.h"
 #include "suites/checks/attempt/concat.h"
-#include "suites/checks/attempt/detectors.h"
 #include "suites/checks/attempt/judgement.h"
 #include "suites/checks/collectives/nccl_log.h"
 
-namespace graphproof::checks {
+namespace graphproof::checks::d27 {
 namespace {
 
 // On one node, with rings and whole pieces of memory. In-place all-reduce and reduce-scatter are
@@ -54,13 +53,12 @@ bool equal(const std::vector<Seen>& seen) {
 
 }  // namespace
 
-record::CheckResult registration_parity(const Attempt& attempt) {
-  Judgement judgement("D27.registration_parity", attempt);
-  if (!judgement.for_graph_cases()) return judgement.result("", "");
+/// NCCL's log has as many registered buffers on every rank, and none where NCCL_GRAPH_REGISTER is
+/// 0. Unexercised where NCCL registered nothing although registration was expected.
+record::CheckResult registration_parity(Judgement& judgement, const Attempt& attempt) {
+  if (!judgement.has_replays()) return judgement.result("", "");
   const std::string collective = attempt.axes.text("collective"),
                     asked = attempt.axes.text("nccl_graph_register");
-  if (attempt.axes.text("model") != "collective")
-    judgement.not_applicable("the case has no collective of its own");
   if (attempt.context.device != "cuda")
     judgement.not_applicable(concat("device ", attempt.context.device, " has no NCCL"));
   if (judgement.settled()) return judgement.result("", "");
@@ -120,4 +118,4 @@ record::CheckResult registration_parity(const Attempt& attempt) {
                           "the same on every rank");
 }
 
-}  // namespace graphproof::checks
+}  // namespace graphproof::checks::d27

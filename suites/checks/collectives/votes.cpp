@@ -1,16 +1,14 @@
-// D26: all ranks agreed at every phase boundary. It is also where an error outside the capture and
-// a refusal of some ranks only become a failing check, so that nothing a rank admitted can be
-// overlooked.
+// D26: all ranks agreed at every phase boundary. An error outside the capture and a refusal of
+// some ranks only also fail here, so that nothing that a rank admitted can be overlooked.
 #include <algorithm>
 #include <array>
 #include <iterator>
 #include <span>
 
 #include "suites/checks/attempt/concat.h"
-#include "suites/checks/attempt/detectors.h"
 #include "suites/checks/attempt/judgement.h"
 
-namespace graphproof::checks {
+namespace graphproof::checks::d26 {
 namespace {
 
 using record::CaptureLine;
@@ -153,8 +151,11 @@ void judge_refusals(Judgement& judgement, const Attempt& attempt, const record::
 
 }  // namespace
 
-record::CheckResult votes(const Attempt& attempt) {
-  Judgement judgement("D26.votes", attempt);
+/// The ranks voted after init, build, eager and each phase of the teardown and, with graphs, after
+/// every capture, after the replays of every arm, and after compare. All ranks have the same
+/// votes, all zero. An error of a rank outside phase capture fails the check too, and so does a
+/// case that only some ranks refused. A capture that failed on all ranks alike is reported by D19.
+record::CheckResult votes(Judgement& judgement, const Attempt& attempt) {
   if (const auto refusal = refusal_of(attempt)) {
     judge_refusals(judgement, attempt, *refusal);
     return judgement.result(concat("rule ", refusal->rule, " on ", attempt.ranks.size(), " ranks"),
@@ -194,4 +195,4 @@ record::CheckResult votes(const Attempt& attempt) {
                           "code 0 of every rank after every phase");
 }
 
-}  // namespace graphproof::checks
+}  // namespace graphproof::checks::d26

@@ -1,19 +1,21 @@
-// D36: a capture without replay leaves parameters and generators as it found them.
+// D36: a capture without a replay leaves parameters and generators as it found them.
 #include <algorithm>
 
 #include "suites/checks/attempt/arms.h"
 #include "suites/checks/attempt/capture.h"
 #include "suites/checks/attempt/concat.h"
-#include "suites/checks/attempt/detectors.h"
 #include "suites/checks/attempt/judgement.h"
 
-namespace graphproof::checks {
+namespace graphproof::checks::d36 {
+namespace {
 
 using record::StateLine;
 
-record::CheckResult capture_changes_nothing(const Attempt& attempt) {
-  Judgement judgement("D36.capture_changes_nothing", attempt);
-  if (!judgement.for_graph_cases()) return judgement.result("", "");
+}  // namespace
+
+/// The state digests before and after every capture of every graph arm are equal.
+record::CheckResult capture_changes_nothing(Judgement& judgement, const Attempt& attempt) {
+  if (!judgement.has_replays()) return judgement.result("", "");
   for (const RankFiles& files : attempt.ranks) {
     std::vector<const StateLine*> states;
     for (const StateLine& line : judgement.lines<StateLine>(files))
@@ -47,4 +49,4 @@ record::CheckResult capture_changes_nothing(const Attempt& attempt) {
                           "the same state before and after");
 }
 
-}  // namespace graphproof::checks
+}  // namespace graphproof::checks::d36

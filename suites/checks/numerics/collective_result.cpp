@@ -1,12 +1,11 @@
-// D53 of the single collective: its result is what one rank computes alone from everybody's inputs.
-// Two arms that agree with each other could both be wrong.
+// D53 for the single collective: its result is what one rank computes alone from the inputs of
+// all. Two arms that agree with each other could both be wrong.
 #include <set>
 
 #include "suites/checks/attempt/comparison.h"
 #include "suites/checks/attempt/concat.h"
-#include "suites/checks/attempt/detectors.h"
 
-namespace graphproof::checks {
+namespace graphproof::checks::d53 {
 namespace {
 
 constexpr std::string_view kClosedForm = "closed_form";
@@ -25,16 +24,10 @@ void judge_arm(Judgement& judgement, const RankFiles& files, std::string_view ar
       judgement.absent(files, concat("comparison of arm ", arm, " with the closed form"), step);
 }
 
-bool for_collectives(Judgement& judgement) {
-  if (judgement.expected().trains) judgement.not_applicable("a training step has no closed form");
-  return !judgement.settled();
-}
-
 }  // namespace
 
-record::CheckResult eager_collective(const Attempt& attempt) {
-  Judgement judgement("D53.eager_collective", attempt);
-  if (!judgement.for_every_case() || !for_collectives(judgement)) return judgement.result("", "");
+/// Every result of the eager arms equals the closed form.
+record::CheckResult eager_collective(Judgement& judgement, const Attempt& attempt) {
   const std::int64_t last = judgement.expected().steps - 1;
   for (const RankFiles& files : attempt.ranks) {
     for (const char* arm : {"eager_a", "eager_b"}) judge_arm(judgement, files, arm, 0, last);
@@ -51,9 +44,9 @@ record::CheckResult eager_collective(const Attempt& attempt) {
       "all equal");
 }
 
-record::CheckResult replayed_collective(const Attempt& attempt) {
-  Judgement judgement("D53.replayed_collective", attempt);
-  if (!judgement.for_graph_cases() || !for_collectives(judgement)) return judgement.result("", "");
+/// Every result of the graph arms equals the closed form.
+record::CheckResult replayed_collective(Judgement& judgement, const Attempt& attempt) {
+  if (!judgement.has_replays()) return judgement.result("", "");
   const std::int64_t last = judgement.expected().steps - 1;
   for (const RankFiles& files : attempt.ranks) {
     judge_arm(judgement, files, "lockstep_graph", 0, judgement.expected().last_inputs_step);
@@ -64,4 +57,4 @@ record::CheckResult replayed_collective(const Attempt& attempt) {
       concat("every replay equal in three arms on ", attempt.ranks.size(), " ranks"), "all equal");
 }
 
-}  // namespace graphproof::checks
+}  // namespace graphproof::checks::d53

@@ -1,18 +1,20 @@
-// D06: no step reads memory that nobody has. D05 asks the parameters of a graph's nodes, which name
-// neither what lies behind a table of addresses nor workspaces that no tensor has; here the memory
-// itself is overwritten, and whoever reads there computes something else.
+// D06: no step reads memory that has no owner. D05 reads the parameters of a graph's nodes, which
+// name neither what a table of addresses points to nor workspaces that no tensor owns. Here the
+// memory itself is overwritten, and a step that reads it computes something else.
 #include "suites/checks/attempt/comparison.h"
 #include "suites/checks/attempt/concat.h"
-#include "suites/checks/attempt/detectors.h"
 
-namespace graphproof::checks {
+namespace graphproof::checks::d06 {
+namespace {
 
 using record::ScribbledLine;
 
-record::CheckResult freed_memory(const Attempt& attempt) {
-  Judgement judgement("D06.freed_memory", attempt);
-  if (!judgement.for_training_cases() || !judgement.for_graph_cases())
-    return judgement.result("", "");
+}  // namespace
+
+/// The last step of the lockstep arms is equal, as are all before it, although all memory without
+/// an owner was filled with NaN in between. Unexercised where the arms differed before.
+record::CheckResult freed_memory(Judgement& judgement, const Attempt& attempt) {
+  if (!judgement.has_replays()) return judgement.result("", "");
   const std::int64_t last = judgement.expected().last_inputs_step;
   const auto equal = [](const CompareLine* line) { return line->equal; };
   std::int64_t least = 0;
@@ -51,4 +53,4 @@ record::CheckResult freed_memory(const Attempt& attempt) {
                           "equal");
 }
 
-}  // namespace graphproof::checks
+}  // namespace graphproof::checks::d06

@@ -1,13 +1,12 @@
-// D03: the replay itself wrote what was compared, and every graph that it launched was watched. A
-// comparison alone can't tell: it may read a buffer that the eager arm filled.
+// D03: the replay itself wrote what was compared. A comparison alone cannot show it, because it
+// may read a buffer that the eager arm filled.
 #include <map>
 
 #include "suites/checks/attempt/arms.h"
 #include "suites/checks/attempt/concat.h"
-#include "suites/checks/attempt/detectors.h"
 #include "suites/checks/attempt/judgement.h"
 
-namespace graphproof::checks {
+namespace graphproof::checks::d03 {
 namespace {
 
 using record::PoisonLine;
@@ -18,9 +17,11 @@ std::string counts(const PoisonLine& line) {
 
 }  // namespace
 
-record::CheckResult outputs_written(const Attempt& attempt) {
-  Judgement judgement("D03.outputs_written", attempt);
-  if (!judgement.for_graph_cases()) return judgement.result("", "");
+/// Every watched replay has a `poison` line: each compared output was poisoned, the same ones in
+/// each replay, and no canary is left afterwards. A comparison may be equal because it reads
+/// another buffer than the one that the replay writes.
+record::CheckResult outputs_written(Judgement& judgement, const Attempt& attempt) {
+  if (!judgement.has_replays()) return judgement.result("", "");
   for (const RankFiles& files : attempt.ranks) {
     for (const PoisonLine& line : judgement.lines<PoisonLine>(files)) {
       const std::string where = concat(" in arm ", line.arm, " at step ", line.step);
@@ -72,37 +73,4 @@ record::CheckResult outputs_written(const Attempt& attempt) {
       "0 canary words");
 }
 
-record::CheckResult launches_watched(const Attempt& attempt) {
-  Judgement judgement("D03.launches_watched", attempt);
-  if (!judgement.for_training_cases() || !judgement.for_graph_cases())
-    return judgement.result("", "");
-  for (const RankFiles& files : attempt.ranks) {
-    for (const PoisonLine& line : judgement.lines<PoisonLine>(files)) {
-      // Fewer launches than were announced are D43's.
-      if (line.launches && line.announced > 0 && *line.launches <= *line.announced &&
-          line.inspected == line.announced) {
-        judgement.saw(files.rank);
-        continue;
-      }
-      judgement.defect(
-          {.rank = files.rank,
-           .step = line.step,
-           .what =
-               concat("graphs were launched unwatched in arm ", line.arm, " at step ", line.step),
-           .got = concat(shown(line.launches), " launches, ", shown(line.announced), " announced, ",
-                         shown(line.inspected), " looked at afterwards"),
-           .want = "every launch announced before, and its outputs looked at afterwards",
-           .why = "what such a graph wrote was neither poisoned before nor looked at, so it may be "
-                  "an earlier step's"});
-    }
-    for (const auto& [arm, step] : watched_replays(attempt, judgement.expected()))
-      if (!judgement.first<PoisonLine>(files, arm, step))
-        judgement.absent<PoisonLine>(files, concat("of arm ", arm), step);
-  }
-  return judgement.result(
-      concat("every launch of ", watched_replays(attempt, judgement.expected()).size(),
-             " replays on ", attempt.ranks.size(), " ranks"),
-      "every launch watched");
-}
-
-}  // namespace graphproof::checks
+}  // namespace graphproof::checks::d03

@@ -1,15 +1,14 @@
-// D02: what "equal" can mean. Two runs of one arm from one seed must agree before an eager run may
-// be blamed on, or compared with, a graph.
+// D02: what "equal" can mean. Two runs of one arm from one seed have to agree before an eager run
+// can be compared with a graph.
 #include "suites/checks/attempt/arms.h"
 #include "suites/checks/attempt/comparison.h"
 #include "suites/checks/attempt/concat.h"
-#include "suites/checks/attempt/detectors.h"
 
-namespace graphproof::checks {
+namespace graphproof::checks::d02 {
 
-record::CheckResult eager_repeats(const Attempt& attempt) {
-  Judgement judgement("D02.eager_repeats", attempt);
-  if (!judgement.for_every_case()) return judgement.result("", "");
+/// Both eager runs have every step, with finite losses and equal digests, and are compared. An
+/// error in phase eager fails the check: no graph can then be judged.
+record::CheckResult eager_repeats(Judgement& judgement, const Attempt& attempt) {
   const std::int64_t steps = judgement.expected().steps;
   const ArmPair arms{"eager_repeats", "eager_a", control_arms(attempt).eager};
   for (const RankFiles& files : attempt.ranks) {
@@ -31,9 +30,10 @@ record::CheckResult eager_repeats(const Attempt& attempt) {
       "all equal");
 }
 
-record::CheckResult graph_repeats(const Attempt& attempt) {
-  Judgement judgement("D02.graph_repeats", attempt);
-  if (!judgement.for_graph_cases()) return judgement.result("", "");
+/// The second graph run is compared with the first one at its last step and is equal; if it is
+/// solo_graph, every step has equal digests too.
+record::CheckResult graph_repeats(Judgement& judgement, const Attempt& attempt) {
+  if (!judgement.has_replays()) return judgement.result("", "");
   const ControlArms control = control_arms(attempt);
   const ArmPair arms{"graph_repeats", "lockstep_graph", control.graph};
   const std::int64_t last = judgement.expected().steps - 1;
@@ -46,4 +46,4 @@ record::CheckResult graph_repeats(const Attempt& attempt) {
       "equal");
 }
 
-}  // namespace graphproof::checks
+}  // namespace graphproof::checks::d02

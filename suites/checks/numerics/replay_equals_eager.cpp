@@ -1,9 +1,8 @@
 // D01: a replay computes what the eager step computes, on inputs that change.
 #include "suites/checks/attempt/comparison.h"
 #include "suites/checks/attempt/concat.h"
-#include "suites/checks/attempt/detectors.h"
 
-namespace graphproof::checks {
+namespace graphproof::checks::d01 {
 namespace {
 
 constexpr ArmPair kLockstep{"lockstep", "lockstep_eager", "lockstep_graph"};
@@ -35,9 +34,11 @@ void judge_every_step(Judgement& judgement, const RankFiles& files) {
 
 }  // namespace
 
-record::CheckResult lockstep(const Attempt& attempt) {
-  Judgement judgement("D01.lockstep", attempt);
-  if (!judgement.for_graph_cases()) return judgement.result("", "");
+/// Every replayed step below `steps` has a `compare` line of more than zero tensors and bytes, all
+/// equal, and at least one of them had fresh inputs. Both arms have a finite loss of each
+/// microbatch in every step, because NaN equals nothing, and equal digests.
+record::CheckResult lockstep(Judgement& judgement, const Attempt& attempt) {
+  if (!judgement.has_replays()) return judgement.result("", "");
   for (const RankFiles& files : attempt.ranks) {
     judge_every_step(judgement, files);
     judge_steps(judgement, files, kLockstep, 0, judgement.expected().steps - 1);
@@ -48,9 +49,10 @@ record::CheckResult lockstep(const Attempt& attempt) {
       "all equal");
 }
 
-record::CheckResult capture_inputs_last(const Attempt& attempt) {
-  Judgement judgement("D01.capture_inputs_last", attempt);
-  if (!judgement.for_graph_cases()) return judgement.result("", "");
+/// Step `steps`, whose inputs are those of the capture, is compared and equal, and its digests
+/// are: a defect that only the captured values hide shows here.
+record::CheckResult capture_inputs_last(Judgement& judgement, const Attempt& attempt) {
+  if (!judgement.has_replays()) return judgement.result("", "");
   const std::int64_t last = judgement.expected().last_inputs_step;
   for (const RankFiles& files : attempt.ranks) {
     bool compared = false;
@@ -65,13 +67,14 @@ record::CheckResult capture_inputs_last(const Attempt& attempt) {
                           "equal");
 }
 
-record::CheckResult free_run(const Attempt& attempt) {
-  Judgement judgement("D01.free_run", attempt);
-  if (!judgement.for_graph_cases()) return judgement.result("", "");
+/// The arms that run without a host synchronisation are compared at their last step and equal.
+/// Lockstep hides races between replays.
+record::CheckResult free_run(Judgement& judgement, const Attempt& attempt) {
+  if (!judgement.has_replays()) return judgement.result("", "");
   for (const RankFiles& files : attempt.ranks)
     judge_final_comparison(judgement, files, free_run_pair(attempt, judgement.expected()),
                            judgement.expected().steps - 1);
   return judgement.result(concat("equal at the end on ", attempt.ranks.size(), " ranks"), "equal");
 }
 
-}  // namespace graphproof::checks
+}  // namespace graphproof::checks::d01

@@ -1,14 +1,13 @@
-// D53: ranks that hold the same parameters hold the same bytes after every eager step. A rank whose
-// parameters went another way agrees with its own graph, and where roundings are coarse (fp8, 16
-// bits) it may stay within the bound of a reference.
+// D53: ranks that hold the same parameters hold the same bytes after every eager step. A rank
+// whose parameters drift agrees with its own graph, and where roundings are coarse (fp8, 16 bits)
+// it may stay within the bound of a reference.
 #include <map>
 #include <vector>
 
 #include "suites/checks/attempt/concat.h"
-#include "suites/checks/attempt/detectors.h"
 #include "suites/checks/attempt/judgement.h"
 
-namespace graphproof::checks {
+namespace graphproof::checks::d53 {
 namespace {
 
 /// The ranks by what they hold: stage, part of the dense parameters, part of the experts
@@ -25,14 +24,9 @@ std::map<std::vector<std::int64_t>, std::vector<int>> holders(const Axes& axes, 
 
 }  // namespace
 
-record::CheckResult replicas(const Attempt& attempt) {
-  Judgement judgement("D53.replicas", attempt);
-  if (judgement.for_training_cases() && judgement.for_parallel_cases() &&
-      attempt.axes.flag("overlap_param_gather"))
-    judgement.not_applicable(
-        "parameters are gathered in the next step's forward: behind a step each rank has new ones "
-        "of its own part alone");
-  if (judgement.settled()) return judgement.result("", "");
+/// After every step of eager_a the parameters have equal digests on all ranks that hold the same
+/// part of the model: of one pipeline stage, tensor parallel rank and part of the experts.
+record::CheckResult replicas(Judgement& judgement, const Attempt& attempt) {
   const std::int64_t steps = judgement.expected().steps;
   std::size_t replicated = 0;
   for (const auto& [held, ranks] : holders(attempt.axes, attempt.context.world_size)) {
@@ -72,13 +66,9 @@ record::CheckResult replicas(const Attempt& attempt) {
       }
     }
   }
-  if (replicated == 0) {
-    judgement.not_applicable("every rank holds another part of the model");
-    return judgement.result("", "");
-  }
   return judgement.result(
       concat("the same parameters after each of ", steps, " steps on ", replicated, " ranks"),
       "equal bytes");
 }
 
-}  // namespace graphproof::checks
+}  // namespace graphproof::checks::d53

@@ -4,12 +4,12 @@
 #include <map>
 #include <vector>
 
+#include "suites/checks/attempt/arms.h"
 #include "suites/checks/attempt/concat.h"
-#include "suites/checks/attempt/detectors.h"
 #include "suites/checks/attempt/judgement.h"
 #include "workloads/pipeline/pipeline_schedule.h"
 
-namespace graphproof::checks {
+namespace graphproof::checks::d41 {
 namespace {
 
 /// As evidence has it: chunk * microbatches + microbatch + 1, a backward with a minus.
@@ -67,17 +67,12 @@ std::string describe(const std::vector<std::int64_t>& list, std::size_t entry,
 
 }  // namespace
 
-record::CheckResult schedule(const Attempt& attempt) {
-  Judgement judgement("D41.schedule", attempt);
+/// In every step each pipeline stage ran its forwards and backwards in the order of its schedule.
+record::CheckResult schedule(Judgement& judgement, const Attempt& attempt) {
   const bool by_layer = attempt.axes.flag("overlap_ep_comm");
-  if (judgement.for_training_cases() && attempt.axes.integer("pp") == 1 && !by_layer)
-    judgement.not_applicable("pp is 1, so there is no schedule of stages");
-  if (judgement.settled()) return judgement.result("", "");
   const Expected& expected = judgement.expected();
   const std::int64_t stage_ranks = attempt.context.world_size / attempt.axes.integer("pp");
-  const std::string_view arm = expected.graph ? "lockstep_graph" : "eager_a";
-  const std::int64_t first = expected.graph ? expected.first_replay : 0;
-  const std::int64_t last = expected.graph ? expected.last_inputs_step : expected.steps - 1;
+  const auto [arm, first, last] = WatchedSteps(expected);
   for (const RankFiles& files : attempt.ranks) {
     const std::int64_t stage = files.rank / stage_ranks;
     const std::vector<std::int64_t> want = scheduled(attempt.axes, stage, expected);
@@ -114,4 +109,4 @@ record::CheckResult schedule(const Attempt& attempt) {
                : "every stage's 1F1B order, interleaved over its chunks");
 }
 
-}  // namespace graphproof::checks
+}  // namespace graphproof::checks::d41

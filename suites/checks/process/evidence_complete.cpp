@@ -1,10 +1,9 @@
 // D21, first half: every rank left evidence from its start to its end. A rank that vanished, was
-// killed, or wrote the evidence of another case fails here, whatever its exit status said.
+// killed, or wrote the evidence of another case fails here, whatever its exit status was.
 #include "suites/checks/attempt/concat.h"
-#include "suites/checks/attempt/detectors.h"
 #include "suites/checks/attempt/judgement.h"
 
-namespace graphproof::checks {
+namespace graphproof::checks::d21 {
 namespace {
 
 void judge_start(Judgement& judgement, const Attempt& attempt, const RankFiles& files,
@@ -94,8 +93,9 @@ void judge_rank(Judgement& judgement, const Attempt& attempt, const RankFiles& f
 
 }  // namespace
 
-record::CheckResult evidence_complete(const Attempt& attempt) {
-  Judgement judgement("D21.evidence_complete", attempt);
+/// Every rank of the world left one file that starts with the case's own start line, ends with a
+/// complete end line and was read without loss or damage. A rank that died fails the check.
+record::CheckResult evidence_complete(Judgement& judgement, const Attempt& attempt) {
   for (const RankFiles& files : attempt.ranks) judge_rank(judgement, attempt, files);
   for (const int rank : attempt.foreign_ranks) {
     judgement.defect({.rank = rank,
@@ -109,4 +109,4 @@ record::CheckResult evidence_complete(const Attempt& attempt) {
                           "a start line, an end line and all between, of every rank");
 }
 
-}  // namespace graphproof::checks
+}  // namespace graphproof::checks::d21

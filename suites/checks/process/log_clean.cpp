@@ -1,13 +1,12 @@
 // D21, second half: the ranks' logs name no error, even where every exit status is 0.
 #include "suites/checks/attempt/concat.h"
-#include "suites/checks/attempt/detectors.h"
 #include "suites/checks/attempt/judgement.h"
 #include "suites/checks/process/log_signatures.h"
 
-namespace graphproof::checks {
+namespace graphproof::checks::d21 {
 
-record::CheckResult log_clean(const Attempt& attempt) {
-  Judgement judgement("D21.log_clean", attempt);
+/// Every rank has its slice of the log, and no line of it matches the table of error signatures.
+record::CheckResult log_clean(Judgement& judgement, const Attempt& attempt) {
   constexpr std::size_t kShownHits = 1;
   for (const RankFiles& files : attempt.ranks) {
     if (!files.log) {
@@ -34,4 +33,4 @@ record::CheckResult log_clean(const Attempt& attempt) {
                           "no line that is a known error");
 }
 
-}  // namespace graphproof::checks
+}  // namespace graphproof::checks::d21

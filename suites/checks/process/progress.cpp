@@ -1,10 +1,9 @@
-// D22: nobody stayed silent beyond the limit of its phase. The launcher watches; this names what it
-// saw.
+// D22: no rank stayed silent beyond the limit of its phase. The launcher watches; this check names
+// what it saw.
 #include "suites/checks/attempt/concat.h"
-#include "suites/checks/attempt/detectors.h"
 #include "suites/checks/attempt/judgement.h"
 
-namespace graphproof::checks {
+namespace graphproof::checks::d22 {
 namespace {
 
 std::string describe(const std::optional<record::Collective>& collective) {
@@ -33,8 +32,9 @@ std::string waiting(const Attempt& attempt, const std::vector<int>& ranks) {
 
 }  // namespace
 
-record::CheckResult progress(const Attempt& attempt) {
-  Judgement judgement("D22.progress", attempt);
+/// The launcher watched every rank, and none was silent beyond the limit of its phase. The result
+/// names the rank that is missing and the last collective that it entered.
+record::CheckResult progress(Judgement& judgement, const Attempt& attempt) {
   if (const auto& hang = attempt.context.hang) {
     const record::RankContext* facts = facts_of(attempt, hang->missing_rank);
     judgement.defect(
@@ -84,4 +84,4 @@ record::CheckResult progress(const Attempt& attempt) {
                           "a heartbeat within the limit of each phase");
 }
 
-}  // namespace graphproof::checks
+}  // namespace graphproof::checks::d22

@@ -1,12 +1,12 @@
-// D29: graphs die before the communicators that they captured; the other order never returns.
+// D29: graphs are destroyed before the communicators that they captured; the other order never
+// returns.
 #include <algorithm>
 #include <array>
 
 #include "suites/checks/attempt/concat.h"
-#include "suites/checks/attempt/detectors.h"
 #include "suites/checks/attempt/judgement.h"
 
-namespace graphproof::checks {
+namespace graphproof::checks::d29 {
 namespace {
 
 using record::TeardownLine;
@@ -23,9 +23,8 @@ std::string order_text(const Order& order) {
 
 }  // namespace
 
-record::CheckResult teardown_order(const Attempt& attempt) {
-  Judgement judgement("D29.teardown_order", attempt);
-  if (!judgement.for_every_case()) return judgement.result("", "");
+/// All teardown steps ran, in order, each within its limit.
+record::CheckResult teardown_order(Judgement& judgement, const Attempt& attempt) {
   const Order& order_wanted =
       attempt.axes.text("teardown") == "comm_first" ? kCommFirst : kGraphFirst;
   for (const RankFiles& files : attempt.ranks) {
@@ -67,4 +66,4 @@ record::CheckResult teardown_order(const Attempt& attempt) {
                           order_text(order_wanted));
 }
 
-}  // namespace graphproof::checks
+}  // namespace graphproof::checks::d29

@@ -35,6 +35,28 @@ void expect_whole(const record::CheckResult& result) {
 
 }  // namespace
 
+std::function<void(Attempt&)> with_setting(std::size_t rank, const char* part, const char* name,
+                                           nlohmann::json value) {
+  return [=](Attempt& attempt) {
+    for (Line& line : attempt.ranks.at(rank).evidence->lines) {
+      if (line.kind != "config") continue;
+      if (value.is_null())
+        line.fields[part].erase(name);
+      else
+        line.fields[part][name] = value;
+    }
+  };
+}
+
+Row rank_died(const Where& where) {
+  return {.name = "the rank died",
+          .change = [=](Attempt& attempt) { die_before(attempt, where); },
+          .want = record::Result::unexercised,
+          .rank = std::nullopt,
+          .said = {concat("rank ", *where.rank)},
+          .also = {"*"}};
+}
+
 void judge_rows(const std::string& check, const nlohmann::json& axes, const std::vector<Row>& rows,
                 const std::string& device, std::int64_t revision) {
   const matrix::Catalogue catalogue = matrix::load_catalogue();

@@ -22,6 +22,13 @@ struct Row {
   std::set<std::string> also = {};  // checks that may flip too; "*": any
 };
 
+/// Sets a value of the `config` line of a rank; null takes it out. `part` is asked or effective.
+std::function<void(Attempt&)> with_setting(std::size_t rank, const char* part, const char* name,
+                                           nlohmann::json value);
+
+/// A row in which a rank died before it wrote the first line that `where` means: unexercised.
+Row rank_died(const Where& where);
+
 /// Judges every row against the clean attempt of `axes` on `device`, with evidence of `revision`.
 /// The clean one must pass `check`, and at least one row must flip `check` alone to fail.
 void judge_rows(const std::string& check, const nlohmann::json& axes, const std::vector<Row>& rows,

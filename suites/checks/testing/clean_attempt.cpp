@@ -693,6 +693,8 @@ Attempt clean_attempt(const matrix::Catalogue& catalogue, const json& axes,
   const matrix::Case test_case = matrix::case_from_json(catalogue.axes, axes, "test");
   Attempt attempt;
   attempt.axes = Axes(matrix::effective_values(catalogue.axes, test_case));
+  for (std::string& check : catalogue.checks.judged(test_case))
+    attempt.asked.insert(std::move(check));
   record::Context& context = attempt.context;
   context.run_id = "20261121-101500-3f2a";
   context.case_id = matrix::case_id(test_case);

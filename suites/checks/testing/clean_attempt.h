@@ -16,6 +16,12 @@ namespace graphproof::checks {
 
 using Line = record::EvidenceLine;
 
+/// Axes of cases that many tests start from.
+inline const nlohmann::json kTwoRanks = {
+    {"impl", "full_iteration"}, {"tp", 2}, {"microbatches", 2}};
+inline const nlohmann::json kChangingLengths = {
+    {"impl", "full_iteration"}, {"microbatches", 2}, {"shape_buckets", 2}, {"warmup_steps", 1}};
+
 /// A text or an integer of a line as it was written; "" or nothing where it has none.
 std::string text(const Line& line, std::string_view field);
 std::optional<std::int64_t> integer(const Line& line, std::string_view field);

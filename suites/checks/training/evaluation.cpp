@@ -5,10 +5,9 @@
 
 #include "suites/checks/attempt/comparison.h"
 #include "suites/checks/attempt/concat.h"
-#include "suites/checks/attempt/detectors.h"
 #include "workloads/engine_traits/engine_traits.h"
 
-namespace graphproof::checks {
+namespace graphproof::checks::d47 {
 namespace {
 
 using record::AddressLine;
@@ -74,12 +73,11 @@ void judge_counts(Judgement& judgement, const RankFiles& files, const Evaluated&
 
 }  // namespace
 
-record::CheckResult evaluation(const Attempt& attempt) {
-  Judgement judgement("D47.evaluation", attempt);
-  if (judgement.for_training_cases() && judgement.for_graph_cases() &&
-      attempt.axes.text("schedule") != "train-eval-train")
-    judgement.not_applicable("the case evaluates nothing");
-  if (judgement.settled()) return judgement.result("", "");
+/// Every evaluation between two replayed steps equals eager's, the first batch has the same losses
+/// when it comes again, and full_iteration replays all but its warm-up from one graph of
+/// evaluation.
+record::CheckResult evaluation(Judgement& judgement, const Attempt& attempt) {
+  if (!judgement.has_replays()) return judgement.result("", "");
   const Expected& expected = judgement.expected();
   const Evaluated want = evaluated(attempt, expected);
   const bool watched = evidence_revision(attempt) >= kWatchedSince;
@@ -100,4 +98,4 @@ record::CheckResult evaluation(const Attempt& attempt) {
                           "the losses of eager evaluation, the same for the same batch");
 }
 
-}  // namespace graphproof::checks
+}  // namespace graphproof::checks::d47

@@ -1,12 +1,12 @@
-// D40: every assignment of a token to an expert was carried there or counted as dropped, as eager
-// did it.
+// D40: every assignment of a token to an expert was carried there or counted as dropped, as in
+// eager.
 #include <numeric>
 
+#include "suites/checks/attempt/arms.h"
 #include "suites/checks/attempt/concat.h"
-#include "suites/checks/attempt/detectors.h"
 #include "suites/checks/attempt/judgement.h"
 
-namespace graphproof::checks {
+namespace graphproof::checks::d40 {
 namespace {
 
 using record::ExpertsLine;
@@ -91,15 +91,12 @@ void judge_sums(Judgement& judgement, const RankFiles& files, std::string_view a
 
 }  // namespace
 
-record::CheckResult expert_ledger(const Attempt& attempt) {
-  Judgement judgement("D40.expert_ledger", attempt);
-  if (judgement.for_training_cases() && attempt.axes.integer("experts") == 0)
-    judgement.not_applicable("the model has no experts");
-  if (judgement.settled()) return judgement.result("", "");
+/// In every step each layer's assignments were carried or counted as dropped, the overflow flag is
+/// raised where some were dropped, and the ledger is eager's. Unexercised where no token was over
+/// capacity.
+record::CheckResult expert_ledger(Judgement& judgement, const Attempt& attempt) {
   const Expected& expected = judgement.expected();
-  const std::string_view arm = expected.graph ? "lockstep_graph" : "eager_a";
-  const std::int64_t first = expected.graph ? expected.first_replay : 0;
-  const std::int64_t last = expected.graph ? expected.last_inputs_step : expected.steps - 1;
+  const auto [arm, first, last] = WatchedSteps(expected);
   for (const RankFiles& files : attempt.ranks) {
     bool over_capacity = false;
     for (std::int64_t step = first; step <= last; ++step) {
@@ -130,4 +127,4 @@ record::CheckResult expert_ledger(const Attempt& attempt) {
                           "as many carried and dropped as assigned, as eager");
 }
 
-}  // namespace graphproof::checks
+}  // namespace graphproof::checks::d40

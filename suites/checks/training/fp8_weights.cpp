@@ -1,22 +1,18 @@
 // D39: weights were rounded in the first microbatch of a step and kept for the others, by the
-// layers that are to be rounded. That the copies are right is for D01, which compares them with
+// layers that are to be rounded. That the copies are right is for D01, which compares with
 // eager's.
+#include "suites/checks/attempt/arms.h"
 #include "suites/checks/attempt/concat.h"
-#include "suites/checks/attempt/detectors.h"
 #include "suites/checks/attempt/judgement.h"
 
-namespace graphproof::checks {
+namespace graphproof::checks::d39 {
 
-record::CheckResult fp8_weights(const Attempt& attempt) {
-  Judgement judgement("D39.fp8_weights", attempt);
-  if (judgement.for_training_cases() && !attempt.axes.flag("fp8_weights"))
-    judgement.not_applicable("no weights are rounded");
-  if (judgement.settled()) return judgement.result("", "");
+/// In every step each layer made one rounded copy of each of its weights that are to be rounded: a
+/// layer that makes them in every microbatch computes the same numbers.
+record::CheckResult fp8_weights(Judgement& judgement, const Attempt& attempt) {
   const Expected& expected = judgement.expected();
   const std::int64_t stage_ranks = attempt.context.world_size / attempt.axes.integer("pp");
-  const std::string_view arm = expected.graph ? "lockstep_graph" : "eager_a";
-  const std::int64_t first = expected.graph ? expected.first_replay : 0;
-  const std::int64_t last = expected.graph ? expected.last_inputs_step : expected.steps - 1;
+  const auto [arm, first, last] = WatchedSteps(expected);
   for (const RankFiles& files : attempt.ranks) {
     const std::vector<std::int64_t> want = rounded_weights(attempt.axes, files.rank / stage_ranks);
     for (std::int64_t step = first; step <= last; ++step) {
@@ -53,4 +49,4 @@ record::CheckResult fp8_weights(const Attempt& attempt) {
                           "one copy of each rounded weight a step");
 }
 
-}  // namespace graphproof::checks
+}  // namespace graphproof::checks::d39

@@ -3,10 +3,9 @@
 #include <tuple>
 
 #include "suites/checks/attempt/concat.h"
-#include "suites/checks/attempt/detectors.h"
 #include "suites/checks/attempt/judgement.h"
 
-namespace graphproof::checks {
+namespace graphproof::checks::d08 {
 namespace {
 
 using record::RngLine;
@@ -18,13 +17,6 @@ LinesByGenerator ledger(Judgement& judgement, const RankFiles& files, std::strin
   for (const RngLine* line : judgement.find<RngLine>(files, arm, step))
     result.emplace(line->generator, line);
   return result;
-}
-
-bool for_dropout_cases(Judgement& judgement, const Attempt& attempt) {
-  if (!judgement.for_graph_cases()) return false;
-  if (!attempt.axes.flag("dropout"))
-    judgement.not_applicable("dropout is off, so no step draws random numbers");
-  return !judgement.settled();
 }
 
 /// Both arms' ledgers of one step; nothing when one is missing or they name different generators.
@@ -72,9 +64,10 @@ void judge_new_mask(Judgement& judgement, const RankFiles& files, const RngLine&
 
 }  // namespace
 
-record::CheckResult masks(const Attempt& attempt) {
-  Judgement judgement("D08.masks", attempt);
-  if (!for_dropout_cases(judgement, attempt)) return judgement.result("", "");
+/// In every replayed step each generator has the eager mask in the graph arm, and another mask in
+/// the next step.
+record::CheckResult masks(Judgement& judgement, const Attempt& attempt) {
+  if (!judgement.has_replays()) return judgement.result("", "");
   for (const RankFiles& files : attempt.ranks) {
     std::map<std::string, std::string> earlier;
     for (const std::int64_t step : judgement.expected().replayed_steps()) {
@@ -111,9 +104,10 @@ record::CheckResult masks(const Attempt& attempt) {
       "eager's masks, another one in every step");
 }
 
-record::CheckResult generator(const Attempt& attempt) {
-  Judgement judgement("D08.generator", attempt);
-  if (!for_dropout_cases(judgement, attempt)) return judgement.result("", "");
+/// In every replayed step the generator states before and after the step equal those of the eager
+/// arm, and at least one generator moved.
+record::CheckResult generator(Judgement& judgement, const Attempt& attempt) {
+  if (!judgement.has_replays()) return judgement.result("", "");
   for (const RankFiles& files : attempt.ranks) {
     for (const std::int64_t step : judgement.expected().replayed_steps()) {
       const auto both = step_of(judgement, files, step);
@@ -153,4 +147,4 @@ record::CheckResult generator(const Attempt& attempt) {
       "eager's states");
 }
 
-}  // namespace graphproof::checks
+}  // namespace graphproof::checks::d08

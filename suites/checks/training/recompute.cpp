@@ -1,10 +1,10 @@
 // D42: what backward computed again is what the forward computed, and it was computed again as
 // often as the case says.
+#include "suites/checks/attempt/arms.h"
 #include "suites/checks/attempt/concat.h"
-#include "suites/checks/attempt/detectors.h"
 #include "suites/checks/attempt/judgement.h"
 
-namespace graphproof::checks {
+namespace graphproof::checks::d42 {
 namespace {
 
 using record::RecomputeLine;
@@ -63,15 +63,11 @@ void judge_pair(Judgement& judgement, const RankFiles& files, const RecomputeLin
 
 }  // namespace
 
-record::CheckResult recompute(const Attempt& attempt) {
-  Judgement judgement("D42.recompute", attempt);
-  if (judgement.for_training_cases() && attempt.axes.text("recompute") == "none")
-    judgement.not_applicable("nothing is recomputed");
-  if (judgement.settled()) return judgement.result("", "");
+/// In every step each recomputed part was computed again once for each layer and microbatch, with
+/// the masks and the outputs of its forward.
+record::CheckResult recompute(Judgement& judgement, const Attempt& attempt) {
   const Expected& expected = judgement.expected();
-  const std::string_view arm = expected.graph ? "lockstep_graph" : "eager_a";
-  const std::int64_t first = expected.graph ? expected.first_replay : 0;
-  const std::int64_t last = expected.graph ? expected.last_inputs_step : expected.steps - 1;
+  const auto [arm, first, last] = WatchedSteps(expected);
   const std::vector<RecomputedPart> parts = recomputed_parts(attempt.axes);
   for (const RankFiles& files : attempt.ranks) {
     for (std::int64_t step = first; step <= last; ++step) {
@@ -102,4 +98,4 @@ record::CheckResult recompute(const Attempt& attempt) {
       "the forward's masks and outputs, once for each recomputed part, layer and microbatch");
 }
 
-}  // namespace graphproof::checks
+}  // namespace graphproof::checks::d42

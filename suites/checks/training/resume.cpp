@@ -1,12 +1,11 @@
 // D47: a job that goes on from a checkpoint, in a fresh model and under live graphs, leaves what
-// the job that saved it left.
+// the job left that saved it.
 #include <array>
 
 #include "suites/checks/attempt/comparison.h"
 #include "suites/checks/attempt/concat.h"
-#include "suites/checks/attempt/detectors.h"
 
-namespace graphproof::checks {
+namespace graphproof::checks::d47 {
 namespace {
 
 using record::ResumedLine;
@@ -41,12 +40,10 @@ void judge_replays(Judgement& judgement, const RankFiles& files, const Resumed& 
 
 }  // namespace
 
-record::CheckResult resume(const Attempt& attempt) {
-  Judgement judgement("D47.resume", attempt);
-  if (judgement.for_training_cases() && judgement.for_graph_cases() &&
-      attempt.axes.text("schedule") != "resume")
-    judgement.not_applicable("the case saves no checkpoint");
-  if (judgement.settled()) return judgement.result("", "");
+/// A job that goes on from a checkpoint leaves what the job left that saved it, in a fresh model
+/// and once more under its live graphs, from as many replays as these steps need.
+record::CheckResult resume(Judgement& judgement, const Attempt& attempt) {
+  if (!judgement.has_replays()) return judgement.result("", "");
   const Resumed want = resumed(judgement.expected());
   for (const RankFiles& files : attempt.ranks) {
     for (const ArmPair& pair : kPairs)
@@ -59,4 +56,4 @@ record::CheckResult resume(const Attempt& attempt) {
       "what the job left that saved the checkpoint, in a fresh model and under live graphs");
 }
 
-}  // namespace graphproof::checks
+}  // namespace graphproof::checks::d47

@@ -1,6 +1,6 @@
-// D34, D38, D43, D48: steps of changing lengths from a bounded cache of graphs. What the cache
-// should have done follows from the lengths that the evidence tells and from the case alone, so a
-// cache that decides otherwise shows even where numbers agree.
+// D43: steps of changing length from a bounded cache of graphs. What the cache should have done
+// follows from the case and the recorded lengths alone, so a cache that decides otherwise shows
+// even where numbers agree.
 #include <algorithm>
 #include <iterator>
 #include <map>
@@ -8,44 +8,14 @@
 
 #include "suites/checks/attempt/comparison.h"
 #include "suites/checks/attempt/concat.h"
-#include "suites/checks/attempt/detectors.h"
-#include "suites/checks/attempt/distance.h"
+#include "suites/checks/training/bucket_lengths.h"
 #include "workloads/engine_traits/engine_traits.h"
 
-namespace graphproof::checks {
+namespace graphproof::checks::d43 {
 namespace {
 
 using record::BucketLine;
 using record::EvictionsLine;
-using record::PaddingLine;
-
-using Lengths = std::vector<std::int64_t>;
-
-constexpr ArmPair kInLockstep{"buckets", "buckets_eager", "buckets_graph"};
-constexpr ArmPair kInFreeRun{"buckets_free_run", "buckets_eager", "buckets_graph"};
-
-bool for_buckets(Judgement& judgement, const Attempt& attempt) {
-  if (judgement.for_training_cases() && judgement.for_graph_cases() &&
-      attempt.axes.integer("shape_buckets") == 0)
-    judgement.not_applicable("all steps of the case have one length");
-  return !judgement.settled();
-}
-
-std::string text_of(const Lengths& lengths) {
-  std::string all;
-  for (const std::int64_t length : lengths)
-    all += (all.empty() ? "" : " ") + std::to_string(length);
-  return all.empty() ? "none" : all;
-}
-
-/// The ends of `bound` + 2 equal pieces of a sequence, all but the last.
-Lengths buckets_of(const Axes& axes) {
-  const std::int64_t bound = axes.integer("shape_buckets"), length = axes.integer("seq_length");
-  Lengths buckets;
-  for (std::int64_t piece = 1; piece <= bound + 1; ++piece)
-    buckets.push_back(length * piece / (bound + 2));
-  return buckets;
-}
 
 /// A cache that evicts the least recently used, fed with the longest microbatch of each step.
 class Cache {
@@ -124,9 +94,11 @@ std::string step_text(const Cache::Step& step) {
 
 }  // namespace
 
-record::CheckResult shape_buckets(const Attempt& attempt) {
-  Judgement judgement("D43.shape_buckets", attempt);
-  if (!for_buckets(judgement, attempt)) return judgement.result("", "");
+/// Every step of changing length was padded, captured, replayed and evicted another length's
+/// graphs as a cache that evicts the least recently used would do. Unexercised where nothing was
+/// evicted, came back, or was too long.
+record::CheckResult shape_buckets(Judgement& judgement, const Attempt& attempt) {
+  if (!judgement.has_replays()) return judgement.result("", "");
   std::size_t steps = 0;
   for (const RankFiles& files : attempt.ranks) {
     const auto lines = judgement.lines<BucketLine>(files);
@@ -179,87 +151,4 @@ record::CheckResult shape_buckets(const Attempt& attempt) {
       "the least recently used length goes, and every step replays its own");
 }
 
-record::CheckResult bucketed_replay(const Attempt& attempt) {
-  Judgement judgement("D48.shape_buckets", attempt);
-  if (!for_buckets(judgement, attempt)) return judgement.result("", "");
-  for (const RankFiles& files : attempt.ranks) {
-    const auto lines = judgement.lines<BucketLine>(files);
-    const std::int64_t last = lines.empty() ? 0 : lines.back().step;
-    judge_final_comparison(judgement, files, kInLockstep, last);
-    judge_final_comparison(judgement, files, kInFreeRun, last);
-    const auto compared = comparisons(judgement, files, kInLockstep.compared);
-    for (const BucketLine& line : lines)
-      if (std::ranges::none_of(compared,
-                               [&](const CompareLine* one) { return one->step == line.step; }))
-        judgement.absent(files, "comparison `buckets`", line.step);
-  }
-  return judgement.result(
-      concat("equal in lockstep and in a free run on ", attempt.ranks.size(), " ranks"),
-      "eager's bytes, whatever lies in the padding and was destroyed before");
-}
-
-record::CheckResult graph_cache(const Attempt& attempt) {
-  Judgement judgement("D34.graph_cache", attempt);
-  if (!for_buckets(judgement, attempt)) return judgement.result("", "");
-  const auto bound = static_cast<std::size_t>(attempt.axes.integer("shape_buckets"));
-  std::int64_t most = 0;
-  for (const RankFiles& files : attempt.ranks) {
-    std::map<std::int64_t, std::int64_t> bytes;  // by length, of its latest capture
-    const auto lines = judgement.lines<BucketLine>(files);
-    if (lines.empty()) judgement.absent<BucketLine>(files, "");
-    for (const BucketLine& line : lines) {
-      if (line.captured_bytes > 0) bytes[line.length] = line.captured_bytes;
-      std::int64_t explained = 0;
-      for (const std::int64_t one : line.resident) explained += bytes[one];
-      most = std::max(most, line.pool_bytes);
-      const bool many = line.resident.size() > bound;
-      if (!many && line.pool_bytes <= explained && (line.resident.empty() || explained > 0)) {
-        judgement.saw(files.rank);
-        continue;
-      }
-      judgement.defect({.rank = files.rank,
-                        .step = line.step,
-                        .what = many ? "the cache of graphs holds more lengths than its bound"
-                                     : "the memory of evicted graphs did not come back",
-                        .got = concat(text_of(line.resident), " resident, ", line.pool_bytes,
-                                      " bytes in graph pools"),
-                        .want = concat(bound, " lengths at most, and ", explained,
-                                       " bytes, what the captures of these took"),
-                        .why = "a job whose lengths change ends out of memory"});
-      break;
-    }
-  }
-  return judgement.result(
-      concat("at most ", most, " bytes in graph pools on ", attempt.ranks.size(), " ranks"),
-      concat(bound, " lengths at most, and nothing left of evicted ones"));
-}
-
-record::CheckResult padding(const Attempt& attempt) {
-  Judgement judgement("D38.padding", attempt);
-  if (!for_buckets(judgement, attempt)) return judgement.result("", "");
-  for (const RankFiles& files : attempt.ranks) {
-    bool any = false;
-    const auto lines = judgement.lines<PaddingLine>(files);
-    for (const std::int64_t bucket : buckets_of(attempt.axes)) {
-      const auto line = std::ranges::find(lines, bucket, &PaddingLine::length);
-      if (line == lines.end()) {
-        judgement.absent<PaddingLine>(files, concat("of length ", bucket));
-        continue;
-      }
-      any |=
-          std::ranges::any_of(line->lengths, [&](std::int64_t length) { return length < bucket; });
-      judge_distance(judgement, files, line->distance,
-                     {.who = "losses and gradients of a padded step",
-                      .what = "those without padding",
-                      .bound_on = "a padded step",
-                      .why = "what the job learns depends on how its batches were padded"},
-                     widest_bound(attempt.axes), line->step);
-    }
-    if (!any && !lines.empty()) judgement.unexercised("every microbatch filled its bucket");
-  }
-  return judgement.result(
-      concat("within the bound of reordered sums on ", attempt.ranks.size(), " ranks"),
-      "no part in losses and gradients");
-}
-
-}  // namespace graphproof::checks
+}  // namespace graphproof::checks::d43

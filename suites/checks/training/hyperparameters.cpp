@@ -1,13 +1,13 @@
-// D04: a host-side knob that changes between replays reaches the parameters: the learning rate, the
-// step number of Adam's bias correction, the loss scale. Others become rows of `knob` lines with
-// their own names.
+// D04: a number that the host changes between replays reaches the step: the learning rate, the
+// step number of Adam's bias correction, the loss scale.
 #include <cmath>
 
+#include "suites/checks/attempt/arms.h"
 #include "suites/checks/attempt/concat.h"
-#include "suites/checks/attempt/detectors.h"
 #include "suites/checks/attempt/judgement.h"
+#include "suites/checks/training/hyperparameter_line.h"
 
-namespace graphproof::checks {
+namespace graphproof::checks::d04 {
 namespace {
 
 using record::HyperparameterLine;
@@ -20,14 +20,6 @@ constexpr Hyperparameter kLearningRate{"learning_rate", "learning rate", "the pa
 constexpr Hyperparameter kOptimizerStep{"optimizer_step", "step number", "the optimizer of arm"};
 constexpr Hyperparameter kLossScale{"loss_scale", "loss scale", "the backward of arm"};
 
-const HyperparameterLine* line_of(Judgement& judgement, const RankFiles& files,
-                                  const Hyperparameter& what, std::string_view arm,
-                                  std::int64_t step) {
-  for (const auto* line : judgement.find<HyperparameterLine>(files, arm, step))
-    if (line->name == what.name) return line;
-  return nullptr;
-}
-
 bool known(const HyperparameterLine& line) {
   return std::isfinite(line.host) && std::isfinite(line.effective) && std::isfinite(line.bound) &&
          line.bound >= 0;
@@ -36,16 +28,12 @@ bool known(const HyperparameterLine& line) {
 record::CheckResult follows_the_host(Judgement& judgement, const Attempt& attempt,
                                      const Hyperparameter& what) {
   const Expected& expected = judgement.expected();
-  // With graphs the replays are what can freeze a rate; without, the eager arm shows that the probe
-  // itself is right.
-  const std::string_view arm = expected.graph ? "lockstep_graph" : "eager_a";
-  const std::int64_t first = expected.graph ? expected.first_replay : 0;
-  const std::int64_t last = expected.graph ? expected.last_inputs_step : expected.steps - 1;
+  const auto [arm, first, last] = WatchedSteps(expected);
   for (const RankFiles& files : attempt.ranks) {
     std::optional<double> first_rate;
     bool told_apart = false;
     for (std::int64_t step = first; step <= last; ++step) {
-      const HyperparameterLine* line = line_of(judgement, files, what, arm, step);
+      const HyperparameterLine* line = hyperparameter_line(judgement, files, arm, step, what.name);
       if (!line) {
         judgement.absent<HyperparameterLine>(files, concat("of the ", what.called, " in arm ", arm),
                                              step);
@@ -94,7 +82,8 @@ void judge_same_scale(Judgement& judgement, const Attempt& attempt) {
   for (std::int64_t step = 0; step < expected.steps; ++step) {
     std::optional<double> first;
     for (const RankFiles& files : attempt.ranks) {
-      const HyperparameterLine* line = line_of(judgement, files, kLossScale, arm, step);
+      const HyperparameterLine* line =
+          hyperparameter_line(judgement, files, arm, step, kLossScale.name);
       if (!line || !std::isfinite(line->host)) continue;  // follows_the_host() reports it
       if (!first) first = line->host;
       if (line->host == *first) continue;
@@ -113,28 +102,23 @@ void judge_same_scale(Judgement& judgement, const Attempt& attempt) {
 
 }  // namespace
 
-record::CheckResult learning_rate(const Attempt& attempt) {
-  Judgement judgement("D04.learning_rate", attempt);
-  if (!judgement.for_training_cases()) return judgement.result("", "");
+/// The learning rate that the parameters felt lies within its bound of the host's in every step:
+/// in every replayed step of lockstep_graph, or in every step of eager_a in a case without graphs.
+/// Where the bound is in all steps too wide to tell the rate from the first one, the check is
+/// unexercised.
+record::CheckResult learning_rate(Judgement& judgement, const Attempt& attempt) {
   return follows_the_host(judgement, attempt, kLearningRate);
 }
 
-record::CheckResult loss_scale(const Attempt& attempt) {
-  Judgement judgement("D04.loss_scale", attempt);
-  if (judgement.for_training_cases() &&
-      (attempt.axes.text("precision") != "fp16" || attempt.axes.text("loss_scale") != "dynamic"))
-    judgement.not_applicable("only fp16 has a loss scale that changes");
-  if (judgement.settled()) return judgement.result("", "");
+/// The same for the loss scale that backward read; and every rank has the scale of rank 0.
+record::CheckResult loss_scale(Judgement& judgement, const Attempt& attempt) {
   judge_same_scale(judgement, attempt);
   return follows_the_host(judgement, attempt, kLossScale);
 }
 
-record::CheckResult optimizer_step(const Attempt& attempt) {
-  Judgement judgement("D04.optimizer_step", attempt);
-  if (judgement.for_training_cases() && attempt.axes.text("optimizer") != "adam")
-    judgement.not_applicable("only Adam counts its steps");
-  if (judgement.settled()) return judgement.result("", "");
+/// The same for Adam's step number, read from device memory.
+record::CheckResult optimizer_step(Judgement& judgement, const Attempt& attempt) {
   return follows_the_host(judgement, attempt, kOptimizerStep);
 }
 
-}  // namespace graphproof::checks
+}  // namespace graphproof::checks::d04

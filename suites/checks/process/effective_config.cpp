@@ -5,10 +5,10 @@
 
 #include "suites/checks/attempt/capture.h"
 #include "suites/checks/attempt/concat.h"
-#include "suites/checks/attempt/detectors.h"
 #include "suites/checks/attempt/judgement.h"
+#include "suites/checks/process/setting_text.h"
 
-namespace graphproof::checks {
+namespace graphproof::checks::d28 {
 namespace {
 
 /// Axes that a library must report back, under the name of the `config` line.
@@ -33,13 +33,6 @@ constexpr std::array<std::string_view, 3> kThreadLevels = {"none", "serialized",
 using record::CaptureLine;
 using record::ConfigLine;
 
-/// A setting as text, so that 1 and "1" are the same. Empty when absent.
-std::string value_of(const record::Settings& settings, std::string_view name) {
-  const auto found = settings.find(std::string(name));
-  if (found == settings.end()) return "";
-  return found->second.is_string() ? found->second.get<std::string>() : found->second.dump();
-}
-
 bool unset(const std::string& value) { return value.empty() || value == "unset"; }
 
 void judge_setting(Judgement& judgement, const Attempt& attempt, const RankFiles& files,
@@ -53,8 +46,8 @@ void judge_setting(Judgement& judgement, const Attempt& attempt, const RankFiles
           concat("device ", attempt.context.device, " has no ", setting.axis, " ", want));
     return;
   }
-  const std::string asked = value_of(config.asked, setting.name),
-                    effective = value_of(config.effective, setting.name);
+  const std::string asked = setting_text(config.asked, setting.name),
+                    effective = setting_text(config.effective, setting.name);
   if (want == setting.unsaid && asked.empty() && effective.empty()) return;
   if (asked == want && effective == want) return;
   judgement.defect(
@@ -79,7 +72,8 @@ void judge_asked(Judgement& judgement, const RankFiles& files, const ConfigLine&
     return;
   }
   for (const auto& [name, value] : config.asked) {
-    const std::string want = value_of(config.asked, name), got = value_of(config.effective, name);
+    const std::string want = setting_text(config.asked, name),
+                      got = setting_text(config.effective, name);
     if (unset(want) ? unset(got) : got == want) continue;
     judgement.defect(
         {.rank = files.rank,
@@ -94,7 +88,7 @@ void judge_asked(Judgement& judgement, const RankFiles& files, const ConfigLine&
 void judge_fixed(Judgement& judgement, const Attempt& attempt, const RankFiles& files,
                  const ConfigLine& config) {
   const record::Settings& effective = config.effective;
-  if (const std::string deterministic = value_of(effective, "deterministic");
+  if (const std::string deterministic = setting_text(effective, "deterministic");
       deterministic != "true") {
     judgement.defect(
         {.rank = files.rank,
@@ -104,7 +98,7 @@ void judge_fixed(Judgement& judgement, const Attempt& attempt, const RankFiles& 
          .want = "deterministic true",
          .why = "arms are compared byte for byte"});
   }
-  const std::string threads = value_of(effective, "mpi_thread_level");
+  const std::string threads = setting_text(effective, "mpi_thread_level");
   if (std::ranges::find(kThreadLevels, threads) == kThreadLevels.end()) {
     judgement.defect({.rank = files.rank,
                       .step = std::nullopt,
@@ -126,46 +120,8 @@ void judge_fixed(Judgement& judgement, const Attempt& attempt, const RankFiles& 
 
 }  // namespace
 
-record::CheckResult one_libnccl(const Attempt& attempt) {
-  Judgement judgement("D28.one_libnccl", attempt);
-  if (!judgement.for_every_case()) return judgement.result("", "");
-  if (attempt.context.device != "cuda") {
-    for (const RankFiles& files : attempt.ranks) judgement.saw(files.rank);
-    judgement.unexercised(concat("device ", attempt.context.device, " loads no libnccl"));
-    return judgement.result("", "one libnccl");
-  }
-  for (const RankFiles& files : attempt.ranks) {
-    const ConfigLine* config = judgement.first<ConfigLine>(files);
-    if (!config) {
-      judgement.absent<ConfigLine>(files, "");
-      continue;
-    }
-    const record::Settings& effective = config->effective;
-    const std::string mapped = value_of(effective, "libnccl_mapped"),
-                      loaded = value_of(effective, "nccl_loaded"),
-                      compiled = value_of(effective, "nccl_compiled");
-    if (mapped == "1" && loaded == compiled && !loaded.empty() && loaded != "none") {
-      judgement.saw(files.rank);
-      continue;
-    }
-    judgement.defect(
-        {.rank = files.rank,
-         .step = std::nullopt,
-         .what = concat("rank ", files.rank,
-                        " does not run on the one NCCL that it was compiled against"),
-         .got = concat(mapped.empty() ? "unknown" : mapped, " libnccl mapped, loaded ",
-                       loaded.empty() ? "unknown" : loaded, ", compiled against ",
-                       compiled.empty() ? "unknown" : compiled),
-         .want = "one, of equal versions",
-         .why = "two libraries keep two sets of communicators, and the wrong one answers"});
-  }
-  return judgement.result(concat("one libnccl on each of ", attempt.ranks.size(), " ranks"),
-                          "one libnccl, as compiled against");
-}
-
-record::CheckResult effective_config(const Attempt& attempt) {
-  Judgement judgement("D28.effective_config", attempt);
-  if (!judgement.for_every_case()) return judgement.result("", "");
+/// What the axes ask for is what was asked of the libraries and what they report.
+record::CheckResult effective_config(Judgement& judgement, const Attempt& attempt) {
   for (const RankFiles& files : attempt.ranks) {
     const ConfigLine* config = judgement.first<ConfigLine>(files);
     if (!config) {
@@ -182,4 +138,4 @@ record::CheckResult effective_config(const Attempt& attempt) {
                           "what the axes ask for");
 }
 
-}  // namespace graphproof::checks
+}  // namespace graphproof::checks::d28

@@ -7,88 +7,20 @@ namespace {
 
 using nlohmann::json;
 
-/// Changes one value of the `config` line of a rank: `part` is asked or effective.
-std::function<void(Attempt&)> config(std::size_t rank, const char* part, const char* name,
-                                     json value) {
-  return [=](Attempt& attempt) {
-    for (Line& line : attempt.ranks[rank].evidence->lines) {
-      if (line.kind != "config") continue;
-      if (value.is_null()) {
-        line.fields[part].erase(name);
-      } else {
-        line.fields[part][name] = value;
-      }
-    }
-  };
-}
-
-TEST(OneLibnccl, Rows) {
-  judge_rows("D28.one_libnccl", {{"impl", "none"}, {"tp", 2}},
-             {
-                 {.name = "two are mapped",
-                  .change = config(1, "effective", "libnccl_mapped", 2),
-                  .rank = 1,
-                  .said = {"rank 1", "2 libnccl mapped"}},
-                 {.name = "none is mapped",
-                  .change = config(1, "effective", "libnccl_mapped", 0),
-                  .rank = 1,
-                  .said = {"0 libnccl mapped"}},
-                 {.name = "another version",
-                  .change = config(0, "effective", "nccl_loaded", "2.27.5"),
-                  .rank = 0,
-                  .said = {"loaded 2.27.5, compiled against 2.28.9"}},
-                 {.name = "versions unknown",
-                  .change =
-                      [](Attempt& a) {
-                        config(0, "effective", "nccl_loaded", nullptr)(a);
-                        config(0, "effective", "nccl_compiled", nullptr)(a);
-                      },
-                  .rank = 0,
-                  .said = {"loaded unknown"}},
-                 {.name = "both none",
-                  .change =
-                      [](Attempt& a) {
-                        config(0, "effective", "nccl_loaded", "none")(a);
-                        config(0, "effective", "nccl_compiled", "none")(a);
-                      },
-                  .rank = 0,
-                  .said = {"loaded none"}},
-                 {.name = "absent",
-                  .change = [](Attempt& a) { erase(a, {.rank = 0, .kind = "config"}); },
-                  .rank = 0,
-                  .said = {"`config` line"},
-                  .also = {"D28.effective_config"}},
-             },
-             "cuda");
-}
-
-TEST(OneLibnccl, ACountAsTextIsTheSame) {
-  EXPECT_EQ(judge_one("D28.one_libnccl", json::object(),
-                      config(0, "effective", "libnccl_mapped", "1"), "cuda")
-                .result,
-            record::Result::pass);
-}
-
-TEST(OneLibnccl, IsUnexercisedOnTheSimulatedDevice) {
-  const record::CheckResult result = judge_one("D28.one_libnccl", json::object(), [](Attempt&) {});
-  EXPECT_EQ(result.result, record::Result::unexercised);
-  EXPECT_EQ(result.message.got, "device sim loads no libnccl");
-}
-
 TEST(EffectiveConfig, Rows) {
   judge_rows(
       "D28.effective_config",
       {{"impl", "manual"}, {"allocator", "expandable"}, {"nccl_algo", "Ring"}},
       {
           {.name = "another capture mode in force",
-           .change = config(0, "effective", "capture_mode", "global"),
+           .change = with_setting(0, "effective", "capture_mode", "global"),
            .rank = 0,
            .said = {"runs with another capture_mode than asked", "global", "thread_local"}},
           {.name = "the axis was not asked for",
            .change =
                [](Attempt& a) {
-                 config(0, "asked", "allocator", "default")(a);
-                 config(0, "effective", "allocator", "default")(a);
+                 with_setting(0, "asked", "allocator", "default")(a);
+                 with_setting(0, "effective", "allocator", "default")(a);
                },
            .rank = 0,
            .said = {"did not run with allocator expandable",
@@ -96,33 +28,33 @@ TEST(EffectiveConfig, Rows) {
           {.name = "an axis is nowhere",
            .change =
                [](Attempt& a) {
-                 config(0, "asked", "NCCL_ALGO", nullptr)(a);
-                 config(0, "effective", "NCCL_ALGO", nullptr)(a);
+                 with_setting(0, "asked", "NCCL_ALGO", nullptr)(a);
+                 with_setting(0, "effective", "NCCL_ALGO", nullptr)(a);
                },
            .rank = 0,
            .said = {"nccl_algo Ring", "asked for nothing, effective nothing"}},
           {.name = "not in force",
-           .change = config(0, "effective", "NCCL_ALGO", nullptr),
+           .change = with_setting(0, "effective", "NCCL_ALGO", nullptr),
            .rank = 0,
            .said = {"NCCL_ALGO", "nothing"}},
           {.name = "in force although unset",
-           .change = config(0, "effective", "NCCL_GRAPH_REGISTER", "1"),
+           .change = with_setting(0, "effective", "NCCL_GRAPH_REGISTER", "1"),
            .rank = 0,
            .said = {"another NCCL_GRAPH_REGISTER than asked", "1"}},
           {.name = "nondeterministic",
-           .change = config(0, "effective", "deterministic", false),
+           .change = with_setting(0, "effective", "deterministic", false),
            .rank = 0,
            .said = {"nondeterministic algorithms", "deterministic false"}},
           {.name = "nobody says whether it is deterministic",
-           .change = config(0, "effective", "deterministic", nullptr),
+           .change = with_setting(0, "effective", "deterministic", nullptr),
            .rank = 0,
            .said = {"may run nondeterministic algorithms", "deterministic unknown"}},
           {.name = "nobody says what MPI granted",
-           .change = config(0, "effective", "mpi_thread_level", nullptr),
+           .change = with_setting(0, "effective", "mpi_thread_level", nullptr),
            .rank = 0,
            .said = {"too low a thread level", "unknown"}},
           {.name = "MPI granted too little",
-           .change = config(0, "effective", "mpi_thread_level", "funneled"),
+           .change = with_setting(0, "effective", "mpi_thread_level", "funneled"),
            .rank = 0,
            .said = {"too low a thread level", "funneled"}},
           {.name = "a capture in another mode",
@@ -149,8 +81,8 @@ TEST(EffectiveConfig, Rows) {
 TEST(EffectiveConfig, WhoIssuesCollectivesMustBeSaid) {
   const auto comm = [](json asked, json effective) {
     return [=](Attempt& attempt) {
-      config(1, "asked", "comm", asked)(attempt);
-      config(1, "effective", "comm", effective)(attempt);
+      with_setting(1, "asked", "comm", asked)(attempt);
+      with_setting(1, "effective", "comm", effective)(attempt);
     };
   };
   judge_rows("D28.effective_config", {{"impl", "manual"}, {"tp", 2}, {"comm", "c10d"}},

@@ -1,13 +1,12 @@
-// D13: results do not depend on what happens to be in time. GPUs rarely lose a race in a short run;
-// here the work of one stream, or that of all others, begins milliseconds late, and within a graph
-// one of the ways from each fork.
+// D13: results do not depend on timing. GPUs rarely lose a race in a short run. Here the work of
+// one stream, or of all others, begins milliseconds late, and within a graph one of the branches
+// from each fork.
 #include <algorithm>
 
 #include "suites/checks/attempt/comparison.h"
 #include "suites/checks/attempt/concat.h"
-#include "suites/checks/attempt/detectors.h"
 
-namespace graphproof::checks {
+namespace graphproof::checks::d13 {
 namespace {
 
 using record::DelayedStepsLine;
@@ -74,10 +73,10 @@ record::CheckResult judge_late(Judgement& judgement, const Attempt& attempt, con
 
 }  // namespace
 
-record::CheckResult late_eager(const Attempt& attempt) {
-  Judgement judgement("D13.late_eager", attempt);
-  if (!judgement.for_training_cases() || settled(judgement, attempt))
-    return judgement.result("", "");
+/// On GPUs: every comparison of eager_a with solo_eager is equal although two steps of eager_a
+/// were delayed. Unexercised where the two differ before these steps.
+record::CheckResult late_eager(Judgement& judgement, const Attempt& attempt) {
+  if (settled(judgement, attempt)) return judgement.result("", "");
   const LateArm late{"eager_a", "eager_repeats",
                      "eager_a, of which some steps were late, differs from solo_eager", 1,
                      std::min<std::int64_t>(2, judgement.expected().steps - 1)};
@@ -88,11 +87,10 @@ record::CheckResult late_eager(const Attempt& attempt) {
   });
 }
 
-record::CheckResult late_replays(const Attempt& attempt) {
-  Judgement judgement("D13.late_replays", attempt);
-  if (!judgement.for_training_cases() || !judgement.for_graph_cases() ||
-      settled(judgement, attempt))
-    return judgement.result("", "");
+/// On GPUs: free_graph ends equal although all its replays, and branches within its graphs, were
+/// delayed. Unexercised where the lockstep arms, in which nothing is delayed, differ.
+record::CheckResult late_replays(Judgement& judgement, const Attempt& attempt) {
+  if (settled(judgement, attempt) || !judgement.has_replays()) return judgement.result("", "");
   const Expected& plan = judgement.expected();
   const LateArm late{"free_graph", "free_run",
                      "free_graph, whose replays were late, differs from eager_a", plan.first_replay,
@@ -102,4 +100,4 @@ record::CheckResult late_replays(const Attempt& attempt) {
   });
 }
 
-}  // namespace graphproof::checks
+}  // namespace graphproof::checks::d13

@@ -2,20 +2,20 @@
 // replay equal eager's the forward is right, so gradients that differ were added up wrongly:
 // overwritten, cleared between microbatches, or taken over as the graph's own buffer.
 #include "suites/checks/attempt/concat.h"
-#include "suites/checks/attempt/detectors.h"
 #include "suites/checks/attempt/judgement.h"
 
-namespace graphproof::checks {
+namespace graphproof::checks::d11 {
+namespace {
 
 using record::StepLine;
 
-record::CheckResult accumulated_gradients(const Attempt& attempt) {
-  Judgement judgement("D11.accumulated_gradients", attempt);
-  if (!judgement.for_training_cases() || !judgement.for_graph_cases())
-    return judgement.result("", "");
-  if (judgement.expected().microbatches < 2)
-    judgement.not_applicable("one microbatch has nothing to add up");
-  if (judgement.settled()) return judgement.result("", "");
+}  // namespace
+
+/// With several microbatches the gradient digests of the lockstep arms are equal in every replayed
+/// step whose losses are equal. From the first step on whose losses differ the check is
+/// unexercised, because the forward already differs.
+record::CheckResult accumulated_gradients(Judgement& judgement, const Attempt& attempt) {
+  if (!judgement.has_replays()) return judgement.result("", "");
   for (const RankFiles& files : attempt.ranks) {
     // The first replay starts from the parameters that eager has; after a defect nothing can be
     // told apart any more.
@@ -57,4 +57,4 @@ record::CheckResult accumulated_gradients(const Attempt& attempt) {
       "eager's sums");
 }
 
-}  // namespace graphproof::checks
+}  // namespace graphproof::checks::d11

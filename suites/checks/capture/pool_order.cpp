@@ -1,0 +1,41 @@
+// D35: graphs that share a pool run in the order of their capture, because one may reuse the
+// memory of an earlier one's outputs.
+#include "suites/checks/attempt/arms.h"
+#include "suites/checks/attempt/concat.h"
+#include "suites/checks/attempt/judgement.h"
+
+namespace graphproof::checks::d35 {
+namespace {
+
+using record::ReplayLine;
+
+}  // namespace
+
+/// No graph arm launched graphs in another order than that of their capture.
+record::CheckResult pool_order(Judgement& judgement, const Attempt& attempt) {
+  if (!judgement.has_replays()) return judgement.result("", "");
+  for (const RankFiles& files : attempt.ranks) {
+    for (const char* arm : graph_arms(attempt))
+      if (!judgement.first<ReplayLine>(files, arm))
+        judgement.absent<ReplayLine>(files, concat("of arm ", arm));
+    for (const ReplayLine& line : judgement.lines<ReplayLine>(files)) {
+      if (line.out_of_order == 0) {
+        judgement.saw(files.rank);
+        continue;
+      }
+      judgement.defect(
+          {.rank = files.rank,
+           .step = line.step,
+           .what =
+               concat("graphs of one pool ran in another order than they were captured, in arm ",
+                      line.arm),
+           .got = concat(shown(line.out_of_order), " launches out of order"),
+           .want = "0",
+           .why = "the memory of an output that is still needed belongs to another graph by then"});
+    }
+  }
+  return judgement.result(concat("in the order of capture on ", attempt.ranks.size(), " ranks"),
+                          "0 launches out of order");
+}
+
+}  // namespace graphproof::checks::d35

@@ -1,0 +1,74 @@
+// D24: ranks of one role capture the same graph.
+#include <map>
+#include <set>
+
+#include "suites/checks/attempt/arms.h"
+#include "suites/checks/attempt/capture.h"
+#include "suites/checks/attempt/concat.h"
+#include "suites/checks/capture/graph_nodes.h"
+
+namespace graphproof::checks::d24 {
+namespace {
+
+using record::CaptureLine;
+
+/// Whether two ranks of one role may have captured kernels of other names. Context parallel ranks
+/// compute a mamba layer with other slices of the same parameters, and where a slice begins decides
+/// whether a kernel may load in vectors: seen on two H200, each time with as many nodes of each
+/// kind. Their collectives are D25's.
+bool other_slices(const Axes& axes, int left, int right) {
+  const auto position = [&](int rank) { return rank / axes.integer("tp") % axes.integer("cp"); };
+  return axes.text("model") == "hybrid" && position(left) != position(right);
+}
+
+}  // namespace
+
+/// All ranks of one role have equal graph signatures.
+record::CheckResult rank_signatures(Judgement& judgement, const Attempt& attempt) {
+  if (!judgement.has_replays()) return judgement.result("", "");
+  for (const std::vector<int>& role : roles(attempt.axes, attempt.context.world_size)) {
+    // By arm and graph: the first rank that has it.
+    std::map<std::string, std::pair<int, const CaptureLine*>> first;
+    for (const int rank : role) {
+      const RankFiles& files = attempt.ranks[rank];
+      std::set<std::string> arms;
+      for (const CaptureLine* capture : successful_captures(judgement, files)) {
+        arms.insert(capture->arm);
+        if (!nodes_add_up(judgement, files, *capture)) continue;
+        const auto& [first_rank, other] =
+            first.try_emplace(capture_name(*capture), rank, capture).first->second;
+        const bool same = other_slices(attempt.axes, first_rank, rank)
+                              ? other->census == capture->census
+                              : other->signature == capture->signature;
+        if (!same)
+          judgement.defect({.rank = rank,
+                            .step = std::nullopt,
+                            .what = concat(capture_name(*capture), " of rank ", rank,
+                                           " differs from that of rank ", first_rank),
+                            .got = nodes_text(*capture),
+                            .want = nodes_text(*other),
+                            .why = "ranks that replay different graphs wait for each other or mix "
+                                   "up their collectives"});
+        judgement.saw(rank);
+      }
+      for (const char* arm : graph_arms(attempt))
+        if (!arms.contains(arm))
+          judgement.absent(files, concat("successful `capture` line of arm ", arm));
+    }
+    // A graph that one rank of the role lacks differs too.
+    for (const auto& [name, owner] : first) {
+      for (const int rank : role) {
+        bool has = false;
+        for (const CaptureLine* capture : successful_captures(judgement, attempt.ranks[rank]))
+          has |= capture_name(*capture) == name;
+        if (!has)
+          judgement.absent(attempt.ranks[rank], concat("successful capture of ", name,
+                                                       ", which rank ", owner.first, " has"));
+      }
+    }
+  }
+  return judgement.result(concat("equal on ", attempt.ranks.size(), " ranks"),
+                          "one signature for each role");
+}
+
+}  // namespace graphproof::checks::d24

@@ -1,0 +1,118 @@
+// D37: the captured work had run before its capture: by the engine's count, by the layers' own
+// counters, and by the counters of modules that are captured alone.
+#include <algorithm>
+
+#include "suites/checks/attempt/arms.h"
+#include "suites/checks/attempt/capture.h"
+#include "suites/checks/attempt/concat.h"
+#include "suites/checks/attempt/judgement.h"
+#include "workloads/engine_traits/engine_traits.h"
+
+namespace graphproof::checks::d37 {
+namespace {
+
+using record::CaptureLine;
+
+}  // namespace
+
+/// Before each capture the captured work ran as often as the axis warmup_steps says, by the
+/// engine's count, and each layer had as many forward passes by its own count on the device.
+record::CheckResult warmed_up(Judgement& judgement, const Attempt& attempt) {
+  if (!judgement.has_replays()) return judgement.result("", "");
+  const std::int64_t asked = judgement.expected().warmup_steps;
+  // An engine that records its first step runs the optimizer once before its capture, after that
+  // step; its modules are warmed up on their own.
+  const std::string impl = attempt.axes.text("impl");
+  const bool one_eager_step = engines::traits_of(impl).records_first_step;
+  if (asked == 0) judgement.unexercised("the case asks for no warm-up (axis warmup_steps)");
+  for (const RankFiles& files : attempt.ranks) {
+    for (const CaptureLine& capture : judgement.lines<CaptureLine>(files)) {
+      const std::int64_t wanted = one_eager_step && capture.graph == "optimizer" ? 1 : asked;
+      // An engine's word, and what the layers themselves counted on the device in the eager steps
+      // before.
+      const std::int64_t steps = one_eager_step ? 1 : asked,
+                         forwards = steps * judgement.expected().forwards_per_step;
+      const std::vector<std::int64_t>& counted = capture.counter_before;
+      const bool ran = !counted.empty() && std::ranges::all_of(counted, [&](std::int64_t layer) {
+        return layer >= forwards;
+      });
+      if (capture.warmups.value_or(-1) >= wanted && ran) {
+        judgement.saw(files.rank);
+        continue;
+      }
+      if (!ran) {
+        judgement.defect(
+            {.rank = files.rank,
+             .step = std::nullopt,
+             .what = concat("layers had not run before ", capture_name(capture), " was captured"),
+             .got = concat("forwards of each layer by then: ", shown(counted)),
+             .want = concat(forwards, " at least: ", steps,
+                            steps == 1 ? " eager step" : " eager steps"),
+             .why = "the engine says that it warmed up, and what a first run makes ends up in the "
+                    "graph or breaks the capture"});
+        continue;
+      }
+      judgement.defect(
+          {.rank = files.rank,
+           .step = std::nullopt,
+           .what = concat(capture_name(capture), " was captured before its work had run"),
+           .got = concat(shown(capture.warmups), " warm-up runs"),
+           .want = wanted == asked ? concat(asked, ", as axis warmup_steps says")
+                                   : concat(wanted, ", the eager step of ", impl),
+           .why = "what a first run makes, tables, library handles, algorithm choices, ends up in "
+                  "the graph or breaks the capture"});
+    }
+    for (const char* arm : graph_arms(attempt))
+      if (!judgement.first<CaptureLine>(files, arm))
+        judgement.absent<CaptureLine>(files, concat("of arm ", arm));
+  }
+  return judgement.result(
+      concat(asked, " runs before each capture on ", attempt.ranks.size(), " ranks"),
+      concat(asked, " at least"));
+}
+
+/// Every module that is captured alone had run before, forward and backward, as often as the
+/// engine says, by the module's own count.
+record::CheckResult modules_warmed_up(Judgement& judgement, const Attempt& attempt) {
+  if (!judgement.has_replays()) return judgement.result("", "");
+  const engines::EngineTraits& engine = engines::traits_of(attempt.axes.text("impl"));
+  const Expected& expected = judgement.expected();
+  if (expected.warmup_steps == 0)
+    judgement.unexercised("the case asks for no warm-up (axis warmup_steps)");
+  for (const RankFiles& files : attempt.ranks) {
+    for (const char* arm : graph_arms(attempt)) {
+      const auto captures = judgement.find<CaptureLine>(files, arm);
+      if (std::ranges::none_of(captures, [](const CaptureLine* capture) {
+            return capture->module_runs.has_value();
+          }))
+        judgement.absent<CaptureLine>(files, concat("with `module_runs` of arm ", arm));
+    }
+    for (const CaptureLine& capture : judgement.lines<CaptureLine>(files)) {
+      const auto& runs = capture.module_runs;
+      if (!runs) continue;  // of a whole step, an optimizer or a backward
+      // A recorded step is no warm-up; the eager steps of the other engines are.
+      const std::int64_t recorded = engine.records_first_step ? expected.forwards_per_step : 0;
+      const std::int64_t reported = capture.warmups.value_or(0), wanted = recorded + reported;
+      if (reported > 0 && runs->forwards >= wanted && runs->backwards >= wanted) {
+        judgement.saw(files.rank);
+        continue;
+      }
+      judgement.defect(
+          {.rank = files.rank,
+           .step = std::nullopt,
+           .what = concat("the module of ", capture_name(capture),
+                          " had run more rarely before its capture than the engine says"),
+           .got = concat(runs->forwards, " forwards, ", runs->backwards, " backwards"),
+           .want =
+               concat(wanted, " of each at least: ", reported, " warm-ups",
+                      recorded > 0 ? concat(" behind ", recorded, " in the recorded step") : ""),
+           .why = "what a first run makes, tables, library handles, algorithm choices, ends up in "
+                  "the graph or breaks the capture"});
+    }
+  }
+  return judgement.result(
+      concat("counted by the modules themselves on ", attempt.ranks.size(), " ranks"),
+      "as often as the engine says");
+}
+
+}  // namespace graphproof::checks::d37

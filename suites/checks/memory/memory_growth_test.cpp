@@ -1,0 +1,176 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "suites/checks/testing/check_rows.h"
+#include "suites/checks/testing/memory_lines.h"
+
+namespace graphproof::checks {
+namespace {
+
+using nlohmann::json;
+
+/// Lets a field of solo_graph on rank 1 grow by `bytes` a step.
+std::function<void(Attempt&)> grow(const char* what, std::int64_t bytes) {
+  return [=](Attempt& a) {
+    for (Line& line : a.ranks[1].evidence->lines)
+      if (line.kind == "memory" && text(line, "arm") == "solo_graph" &&
+          text(line, "when") == "step")
+        line.fields[what] =
+            line.fields.at(what).get<std::int64_t>() + bytes * *integer(line, "step");
+  };
+}
+
+void drop_steps(Attempt& attempt, const char* arm) {
+  std::erase_if(attempt.ranks[1].evidence->lines, [=](const Line& line) {
+    return line.kind == "memory" && text(line, "arm") == arm && text(line, "when") == "step";
+  });
+  attempt.ranks[1].evidence->lines.back().fields["lines"] =
+      attempt.ranks[1].evidence->lines.size() - 1;
+}
+
+TEST(AllocatorSeries, Rows) {
+  judge_rows(
+      "D31.allocator_series", kTwoRanks,
+      {
+          {.name = "512 bytes a step",
+           .change = grow("allocated", 512),
+           .rank = 1,
+           .said = {"`allocated` bytes of arm solo_graph", "3150848 bytes after the last step",
+                    "3147776, as 6 steps before"}},
+          {.name = "the last step alone",
+           .change =
+               [](Attempt& a) { memory_line(a, "solo_eager", "step", 10).fields["reserved"] = 1; },
+           .rank = 1,
+           .said = {"`reserved` bytes of arm solo_eager", "1 bytes after the last step"}},
+          {.name = "a look in the middle is absent",
+           .change =
+               [](Attempt& a) {
+                 erase(a, {.rank = 1, .kind = "memory", .arm = "solo_graph", .step = 7});
+               },
+           .rank = 1,
+           .said = {"`memory` line of arm solo_graph at step 7"},
+           .also = {"D31.device_trend", "D31.resident_trend"}},
+          {.name = "the last look is absent",
+           .change =
+               [](Attempt& a) {
+                 erase(a, {.rank = 1, .kind = "memory", .arm = "solo_eager", .step = 10});
+               },
+           .rank = 1,
+           .said = {"`memory` line of arm solo_eager at step 10"},
+           .also = {"D31.device_trend", "D31.resident_trend"}},
+          {.name = "absent",
+           .change = [](Attempt& a) { drop_steps(a, "solo_eager"); },
+           .rank = 1,
+           .said = {"`memory` line of arm solo_eager at step 4"},
+           .also = {"D31.device_trend", "D31.resident_trend"}},
+          rank_died({.rank = 1, .kind = "memory", .arm = "solo_graph"}),
+      });
+}
+
+// One more block at step 7, and at 8, of steps 4 to 10.
+TEST(AllocatorSeries, DroplessExpertsMayTakeABlockNowAndThen) {
+  const json dropless = {
+      {"impl", "local"},        {"modules", {"attn"}},     {"dp", 2},      {"ep", 2},
+      {"microbatches", 2},      {"model", "moe"},          {"experts", 4}, {"topk", 2},
+      {"dispatch", "dropless"}, {"dispatcher", "alltoall"}};
+  const auto rising_from = [](const char* what, std::int64_t first, std::int64_t last) {
+    return [=](Attempt& a) {
+      for (Line& line : a.ranks[1].evidence->lines)
+        if (line.kind == "memory" && text(line, "when") == "step" &&
+            *integer(line, "step") >= first)
+          line.fields[what] = line.fields.at(what).get<std::int64_t>() +
+                              (std::min(*integer(line, "step"), last) - first + 1) * (2 << 20);
+    };
+  };
+  const auto judged = [&](const json& axes, const char* what, std::int64_t first,
+                          std::int64_t last) {
+    return judge_one("D31.allocator_series", axes, rising_from(what, first, last)).result;
+  };
+  EXPECT_EQ(judged(dropless, "reserved", 7, 8), record::Result::pass);
+  EXPECT_EQ(judged(dropless, "reserved", 5, 7), record::Result::pass);
+  EXPECT_EQ(judged(dropless, "reserved", 5, 8), record::Result::fail) << "in four of six";
+  EXPECT_EQ(judged(dropless, "allocated", 7, 7), record::Result::fail);
+  EXPECT_EQ(judged(kTwoRanks, "reserved", 7, 7), record::Result::fail);
+}
+
+// What the allocator took from the device is the allocator's, whose series is judged apart.
+TEST(DeviceTrend, LeavesOutWhatTheAllocatorReserved) {
+  const auto both = [](Attempt& a) {
+    grow("device", 2 << 20)(a);
+    grow("reserved", 2 << 20)(a);
+  };
+  EXPECT_EQ(judge_one("D31.device_trend", kTwoRanks, both).result, record::Result::pass);
+  EXPECT_EQ(judge_one("D31.allocator_series", kTwoRanks, both).result, record::Result::fail);
+}
+
+TEST(DeviceTrend, Rows) {
+  judge_rows(
+      "D31.device_trend", kTwoRanks,
+      {
+          {.name = "2 MiB a step",
+           .change = grow("device", 2 << 20),
+           .rank = 1,
+           .said = {"`device` memory of arm solo_graph grows", "2097152 bytes a step",
+                    "one jump of 2097152 bytes"}},
+          {.name = "a gap",
+           .change =
+               [](Attempt& a) { memory_line(a, "solo_graph", "step", 6).fields.erase("device"); },
+           .rank = 1,
+           .said = {"the memory series `device` of arm solo_graph has a gap"}},
+          {.name = "absent",
+           .change = [](Attempt& a) { drop_steps(a, "solo_graph"); },
+           .rank = 1,
+           .said = {"`memory` line of arm solo_graph at step 4"},
+           .also = {"D31.allocator_series", "D31.resident_trend"}},
+          rank_died({.rank = 1, .kind = "memory", .arm = "solo_graph"}),
+      });
+}
+
+TEST(DeviceTrend, IsNobodysOwnWhereRanksShareGpus) {
+  const auto grown = [](Attempt& a) {
+    share_gpus(a);
+    grow("device", 2 << 20)(a);
+  };
+  EXPECT_EQ(judge_one("D31.device_trend", kTwoRanks, grown).result, record::Result::unexercised)
+      << "never a pass; whoever plans such a case does not ask";
+  EXPECT_EQ(judge_one("D31.resident_trend", kTwoRanks,
+                      [](Attempt& a) {
+                        share_gpus(a);
+                        grow("resident", 1 << 20)(a);
+                      })
+                .result,
+            record::Result::fail);
+}
+
+TEST(DeviceTrend, OneJumpOfAPageIsNoTrend) {
+  const auto result = judge_one("D31.device_trend", kTwoRanks, [](Attempt& a) {
+    for (Line& line : a.ranks[1].evidence->lines)
+      if (line.kind == "memory" && text(line, "when") == "step" && *integer(line, "step") >= 7)
+        line.fields["device"] = line.fields["device"].get<std::int64_t>() + (2 << 20);
+  });
+  EXPECT_EQ(result.result, record::Result::pass) << record::to_text(result.message);
+}
+
+TEST(ResidentTrend, Rows) {
+  judge_rows("D31.resident_trend", kTwoRanks,
+             {
+                 {.name = "1 MiB a step",
+                  .change = grow("resident", 1 << 20),
+                  .rank = 1,
+                  .said = {"`resident` memory of arm solo_graph grows"}},
+                 rank_died({.rank = 1, .kind = "memory", .arm = "solo_graph"}),
+             });
+}
+
+TEST(ResidentTrend, WhatEagerGrowsByIsUsual) {
+  const auto result = judge_one("D31.resident_trend", kTwoRanks, [](Attempt& a) {
+    for (Line& line : a.ranks[1].evidence->lines)
+      if (line.kind == "memory" && text(line, "when") == "step")
+        line.fields["resident"] = 70000000 + (1 << 20) * *integer(line, "step");
+  });
+  EXPECT_EQ(result.result, record::Result::pass) << record::to_text(result.message);
+}
+
+}  // namespace
+}  // namespace graphproof::checks

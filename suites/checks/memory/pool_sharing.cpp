@@ -1,0 +1,38 @@
+// D31: the graphs of an arm share their memory as the axis `pool` says.
+#include "suites/checks/attempt/concat.h"
+#include "suites/checks/attempt/judgement.h"
+
+namespace graphproof::checks::d31 {
+
+/// An arm uses no more graph pools than the axis `pool` says.
+record::CheckResult pool_sharing(Judgement& judgement, const Attempt& attempt) {
+  if (!judgement.has_replays()) return judgement.result("", "");
+  const std::string asked = attempt.axes.text("pool");
+  const std::int64_t for_training = asked == "single" ? 1 : judgement.expected().microbatches;
+  for (const RankFiles& files : attempt.ranks) {
+    for (const record::CaptureLine& capture : judgement.lines<record::CaptureLine>(files)) {
+      const std::int64_t pools = capture.pools.value_or(0);
+      // Validation has a pool of its own: its graph is launched between steps, in no order with
+      // theirs.
+      const std::int64_t allowed = for_training + (capture.graph == "validation" ? 1 : 0);
+      if (pools >= 1 && pools <= allowed) {
+        judgement.saw(files.rank);
+        continue;
+      }
+      judgement.defect(
+          {.rank = files.rank,
+           .step = std::nullopt,
+           .what = concat("the graphs of arm ", capture.arm, " do not share their memory"),
+           .got = concat(shown(capture.pools), " pools at the capture of ", capture.graph, ", ",
+                         capture.pool_bytes, " bytes in this one"),
+           .want = concat(allowed, " at most, as axis pool says: ", asked),
+           .why = "every pool holds the largest step's temporaries again, so memory is a multiple "
+                  "of one's"});
+    }
+  }
+  return judgement.result(
+      concat(for_training, " pool at most in every arm on ", attempt.ranks.size(), " ranks"),
+      concat("pool ", asked));
+}
+
+}  // namespace graphproof::checks::d31

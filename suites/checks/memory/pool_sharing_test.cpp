@@ -1,0 +1,56 @@
+#include <gtest/gtest.h>
+
+#include "suites/checks/testing/check_rows.h"
+#include "suites/checks/testing/memory_lines.h"
+
+namespace graphproof::checks {
+namespace {
+
+using nlohmann::json;
+
+TEST(PoolSharing, Rows) {
+  const Where capture{.rank = 1, .kind = "capture", .arm = "solo_graph"};
+  judge_rows("D31.pool_sharing", kTwoRanks,
+             {
+                 {.name = "a pool for every graph (M63)",
+                  .change = [=](Attempt& a) { set(a, capture, "pools", 4); },
+                  .rank = 1,
+                  .said = {"the graphs of arm solo_graph do not share their memory", "4 pools",
+                           "1 at most, as axis pool says: single"}},
+                 {.name = "nobody counted",
+                  .change = [=](Attempt& a) { unset(a, capture, "pools"); },
+                  .rank = 1,
+                  .said = {"unknown pools"}},
+                 {.name = "the rank died",
+                  .change = [](Attempt& a) { die_before(a, {.rank = 1, .kind = "capture"}); },
+                  .want = record::Result::unexercised,
+                  .rank = std::nullopt,
+                  .said = {"rank 1"},
+                  .also = {"*"}},
+             });
+}
+
+TEST(PoolSharing, AsManyPoolsAsMicrobatchesWhereTheCaseAsksForIt) {
+  const json per_microbatch = {{"impl", "manual"}, {"microbatches", 2}, {"pool", "per_microbatch"}};
+  const auto pools = [](int count) {
+    return [count](Attempt& a) { set(a, {.rank = 0, .kind = "capture"}, "pools", count); };
+  };
+  EXPECT_EQ(judge_one("D31.pool_sharing", per_microbatch, pools(2)).result, record::Result::pass);
+  EXPECT_EQ(judge_one("D31.pool_sharing", per_microbatch, pools(3)).result, record::Result::fail);
+}
+
+TEST(PoolSharing, ValidationHasAPoolOfItsOwn) {
+  const auto second_pool = [](const char* graph) {
+    return [graph](Attempt& a) {
+      set(a, {.rank = 0, .kind = "capture"}, "pools", 2);
+      set(a, {.rank = 0, .kind = "capture"}, "graph", graph);
+    };
+  };
+  EXPECT_EQ(judge_one("D31.pool_sharing", kTwoRanks, second_pool("validation")).result,
+            record::Result::pass);
+  EXPECT_EQ(judge_one("D31.pool_sharing", kTwoRanks, second_pool("training")).result,
+            record::Result::fail);
+}
+
+}  // namespace
+}  // namespace graphproof::checks

@@ -1,0 +1,41 @@
+// The counts of bytes in `memory` lines.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "suites/checks/attempt/judgement.h"
+
+namespace graphproof::checks {
+
+/// The driver maps memory in pages of 2 MiB; less cannot be told apart by cudaMemGetInfo.
+inline constexpr double kDevicePageBytes = 2.0 * 1024 * 1024;
+
+/// A count of bytes in a `memory` line; nothing where old evidence lacks it.
+struct Quantity {
+  std::string_view name;
+  std::optional<std::int64_t> (*of)(const record::MemoryLine& line);
+};
+using Bytes = std::optional<std::int64_t>;
+inline constexpr Quantity kAllocated{
+    "allocated", [](const record::MemoryLine& line) -> Bytes { return line.allocated; }};
+inline constexpr Quantity kReserved{
+    "reserved", [](const record::MemoryLine& line) -> Bytes { return line.reserved; }};
+inline constexpr Quantity kPool{"pool",
+                                [](const record::MemoryLine& line) -> Bytes { return line.pool; }};
+inline constexpr Quantity kDevice{"device",
+                                  [](const record::MemoryLine& line) { return line.device; }};
+inline constexpr Quantity kResident{
+    "resident", [](const record::MemoryLine& line) -> Bytes { return line.resident; }};
+
+/// The line of an arm from before it was built, after a step, or whatever `when` says; null if
+/// there is none.
+inline const record::MemoryLine* look(Judgement& judgement, const RankFiles& files,
+                                      std::string_view arm, std::string_view when) {
+  for (const record::MemoryLine* line : judgement.find<record::MemoryLine>(files, arm))
+    if (line->when == when) return line;
+  return nullptr;
+}
+
+}  // namespace graphproof::checks

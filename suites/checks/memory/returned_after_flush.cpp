@@ -1,0 +1,62 @@
+// D30: the memory of a graph arm comes back once the arm is gone.
+#include <algorithm>
+
+#include "suites/checks/attempt/concat.h"
+#include "suites/checks/memory/quantity.h"
+
+namespace graphproof::checks::d30 {
+namespace {
+
+using record::MemoryLine;
+
+}  // namespace
+
+/// Once arm solo_graph is gone and a flush collective and empty_cache have run, what the allocator
+/// holds is back to the byte, and the device's own count within what it moves around an eager arm.
+record::CheckResult returned_after_flush(Judgement& judgement, const Attempt& attempt) {
+  if (!judgement.has_replays()) return judgement.result("", "");
+  for (const RankFiles& files : attempt.ranks) {
+    const MemoryLine* before = look(judgement, files, "solo_graph", "before");
+    const MemoryLine* after = look(judgement, files, "solo_graph", "returned");
+    const MemoryLine* eager_before = look(judgement, files, "solo_eager", "before");
+    const MemoryLine* eager_after = look(judgement, files, "solo_eager", "returned");
+    if (!before || !after || !eager_before || !eager_after) {
+      judgement.absent<MemoryLine>(files,
+                                   "of a solo arm before it was built and after it was gone");
+      continue;
+    }
+    if (!eager_before->device || !eager_after->device) {
+      judgement.absent(
+          files,
+          "count of the device's bytes before arm solo_eager was built and after it was gone");
+      continue;
+    }
+    // Repeating eager says how far the device's own count moves without any graph.
+    const double spread = std::max(
+        kDevicePageBytes, static_cast<double>(*eager_after->device - *eager_before->device));
+    for (const Quantity& what : {kAllocated, kReserved, kDevice}) {
+      const bool of_device = what.name == kDevice.name;
+      if (of_device && shared_gpus(attempt)) continue;  // the peers' comes and goes too
+      const Bytes was = what.of(*before), is_now = what.of(*after);
+      const double slack = of_device ? spread : 0;
+      if (was && is_now && static_cast<double>(*is_now - *was) <= slack) {
+        judgement.saw(files.rank);
+        continue;
+      }
+      judgement.defect(
+          {.rank = files.rank,
+           .step = std::nullopt,
+           .what =
+               concat("`", what.name, "` memory did not come back when arm solo_graph was gone"),
+           .got = concat(shown(is_now), " bytes after a flush collective and empty_cache"),
+           .want = concat(shown(was), " at most, as before it was built",
+                          slack > 0 ? concat(", within ", slack) : std::string()),
+           .why =
+               "a graph or what it holds is still alive; the next model starts with less memory"});
+    }
+  }
+  return judgement.result(concat("all of it on ", attempt.ranks.size(), " ranks"),
+                          "as before the arm was built");
+}
+
+}  // namespace graphproof::checks::d30

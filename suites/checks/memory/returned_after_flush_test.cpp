@@ -1,0 +1,64 @@
+#include <gtest/gtest.h>
+
+#include "suites/checks/testing/check_rows.h"
+#include "suites/checks/testing/memory_lines.h"
+
+namespace graphproof::checks {
+namespace {
+
+TEST(ReturnedAfterFlush, WhereRanksShareGpusTheAllocatorsCountStillBinds) {
+  const auto left = [](const char* what) {
+    return judge_one("D30.returned_after_flush", kTwoRanks,
+                     [what](Attempt& a) {
+                       share_gpus(a);
+                       memory_line(a, "solo_graph", "returned").fields[what] = 64 << 20;
+                     })
+        .result;
+  };
+  EXPECT_EQ(left("device"), record::Result::pass);
+  EXPECT_EQ(left("reserved"), record::Result::fail);
+}
+
+TEST(ReturnedAfterFlush, Rows) {
+  judge_rows(
+      "D30.returned_after_flush", kTwoRanks,
+      {
+          {.name = "one byte stays reserved (M89)",
+           .change =
+               [](Attempt& a) { memory_line(a, "solo_graph", "returned").fields["reserved"] = 1; },
+           .rank = 1,
+           .said = {"`reserved` memory did not come back", "1 bytes after a flush collective",
+                    "0 at most"}},
+          {.name = "two pages of the device stay used, and eager returned all of it",
+           .change =
+               [](Attempt& a) {
+                 memory_line(a, "solo_graph", "returned").fields["device"] = 4 << 20;
+               },
+           .rank = 1,
+           .said = {"`device` memory did not come back", "within 2097152"}},
+          {.name = "absent",
+           .change =
+               [](Attempt& a) {
+                 memory_line(a, "solo_eager", "returned").fields["when"] = "dropped";
+               },
+           .rank = 1,
+           .said = {"`memory` line of a solo arm before it was built and after it was gone"}},
+          {.name = "nobody knows how far the device's own count moves",
+           .change =
+               [](Attempt& a) { memory_line(a, "solo_eager", "before").fields.erase("device"); },
+           .rank = 1,
+           .said = {"count of the device's bytes before arm solo_eager was built"}},
+          rank_died({.rank = 1, .kind = "memory", .arm = "solo_graph"}),
+      });
+}
+
+TEST(ReturnedAfterFlush, TheDevicesCountMayMoveAsItDoesAroundAnEagerArm) {
+  const auto result = judge_one("D30.returned_after_flush", kTwoRanks, [](Attempt& a) {
+    memory_line(a, "solo_eager", "returned").fields["device"] = 6 << 20;
+    memory_line(a, "solo_graph", "returned").fields["device"] = 6 << 20;
+  });
+  EXPECT_EQ(result.result, record::Result::pass) << record::to_text(result.message);
+}
+
+}  // namespace
+}  // namespace graphproof::checks

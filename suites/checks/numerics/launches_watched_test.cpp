@@ -1,0 +1,59 @@
+#include <gtest/gtest.h>
+
+#include "suites/checks/testing/check_rows.h"
+
+namespace graphproof::checks {
+namespace {
+
+TEST(LaunchesWatched, Rows) {
+  const Where at_three{.rank = 1, .kind = "poison", .arm = "lockstep_graph", .step = 3};
+  const auto with = [=](const char* count, const nlohmann::json& value) {
+    return [=](Attempt& a) { set(a, at_three, count, value); };
+  };
+  judge_rows("D03.launches_watched", {{"impl", "local"}, {"modules", {"attn", "mlp"}}, {"dp", 2}},
+             {
+                 {.name = "a launch that nobody announced",
+                  .change = with("launches", 9),
+                  .rank = 1,
+                  .said = {"graphs were launched unwatched in arm lockstep_graph at step 3",
+                           "9 launches, 8 announced, 8 looked at"}},
+                 {.name = "a launch behind which nobody looked",
+                  .change = with("looked_at", 7),
+                  .rank = 1,
+                  .said = {"7 looked at afterwards"}},
+                 {.name = "nobody counted launches",
+                  .change = [=](Attempt& a) { unset(a, at_three, "launches"); },
+                  .rank = 1,
+                  .said = {"unknown launches"}},
+                 {.name = "nothing announced",
+                  .change =
+                      [=](Attempt& a) {
+                        for (const char* count : {"launches", "watched", "looked_at"})
+                          set(a, at_three, count, 0);
+                      },
+                  .rank = 1,
+                  .said = {"0 launches, 0 announced"}},
+                 {.name = "absent for one step",
+                  .change = [=](Attempt& a) { erase(a, at_three); },
+                  .rank = 1,
+                  .said = {"`poison` line of arm lockstep_graph at step 3"},
+                  .also = {"D03.outputs_written", "D07.outputs_registered"}},
+                 {.name = "the rank died",
+                  .change = [=](Attempt& a) { die_before(a, at_three); },
+                  .want = record::Result::unexercised,
+                  .rank = std::nullopt,
+                  .said = {"rank 1"},
+                  .also = {"*"}},
+             });
+  EXPECT_EQ(judge_one("D03.launches_watched", {{"impl", "manual"}},
+                      [=](Attempt& a) {
+                        set(a, {.rank = 0, .kind = "poison", .arm = "lockstep_graph", .step = 3},
+                            "launches", 0);
+                      })
+                .result,
+            record::Result::pass)
+      << "a graph that was announced and not launched is D43's";
+}
+
+}  // namespace
+}  // namespace graphproof::checks

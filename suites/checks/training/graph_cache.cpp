@@ -1,0 +1,52 @@
+// D34: the cache of graphs stays within its bound, and evicted graphs give their memory back.
+#include <algorithm>
+#include <map>
+
+#include "suites/checks/attempt/concat.h"
+#include "suites/checks/training/bucket_lengths.h"
+
+namespace graphproof::checks::d34 {
+namespace {
+
+using record::BucketLine;
+
+}  // namespace
+
+/// After every step of changing length no more lengths have graphs than the axis shape_buckets
+/// says, and graph pools hold no more bytes than the captures of these took.
+record::CheckResult graph_cache(Judgement& judgement, const Attempt& attempt) {
+  if (!judgement.has_replays()) return judgement.result("", "");
+  const auto bound = static_cast<std::size_t>(attempt.axes.integer("shape_buckets"));
+  std::int64_t most = 0;
+  for (const RankFiles& files : attempt.ranks) {
+    std::map<std::int64_t, std::int64_t> bytes;  // by length, of its latest capture
+    const auto lines = judgement.lines<BucketLine>(files);
+    if (lines.empty()) judgement.absent<BucketLine>(files, "");
+    for (const BucketLine& line : lines) {
+      if (line.captured_bytes > 0) bytes[line.length] = line.captured_bytes;
+      std::int64_t explained = 0;
+      for (const std::int64_t one : line.resident) explained += bytes[one];
+      most = std::max(most, line.pool_bytes);
+      const bool many = line.resident.size() > bound;
+      if (!many && line.pool_bytes <= explained && (line.resident.empty() || explained > 0)) {
+        judgement.saw(files.rank);
+        continue;
+      }
+      judgement.defect({.rank = files.rank,
+                        .step = line.step,
+                        .what = many ? "the cache of graphs holds more lengths than its bound"
+                                     : "the memory of evicted graphs did not come back",
+                        .got = concat(text_of(line.resident), " resident, ", line.pool_bytes,
+                                      " bytes in graph pools"),
+                        .want = concat(bound, " lengths at most, and ", explained,
+                                       " bytes, what the captures of these took"),
+                        .why = "a job whose lengths change ends out of memory"});
+      break;
+    }
+  }
+  return judgement.result(
+      concat("at most ", most, " bytes in graph pools on ", attempt.ranks.size(), " ranks"),
+      concat(bound, " lengths at most, and nothing left of evicted ones"));
+}
+
+}  // namespace graphproof::checks::d34

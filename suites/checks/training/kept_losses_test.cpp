@@ -1,0 +1,30 @@
+#include <gtest/gtest.h>
+
+#include "suites/checks/testing/check_rows.h"
+
+namespace graphproof::checks {
+namespace {
+
+TEST(KeptLosses, Rows) {
+  const Where third{.rank = 1, .kind = "kept", .arm = "lockstep_graph", .step = 3};
+  judge_rows("D12.kept_losses", kTwoRanks,
+             {
+                 {.name = "changed under whoever kept them (M38)",
+                  .change = [=](Attempt& a) { set(a, third, "later", "ffffffffffffffff"); },
+                  .rank = 1,
+                  .said = {"the losses that arm lockstep_graph handed out in step 3 changed",
+                           "ffffffffffffffff"}},
+                 {.name = "no digest",
+                  .change = [=](Attempt& a) { set(a, third, "digest", ""); },
+                  .rank = 1,
+                  .said = {"a digest, as when they were handed out"}},
+                 {.name = "absent",
+                  .change = [=](Attempt& a) { erase(a, third); },
+                  .rank = 1,
+                  .said = {"`kept` line of arm lockstep_graph at step 3"}},
+                 rank_died(third),
+             });
+}
+
+}  // namespace
+}  // namespace graphproof::checks
