@@ -66,7 +66,7 @@ TEST(Series, BrokenLinesAndAnAbsentFolderLeaveTheRest) {
   broken["loss"] = {"x"};
   std::ofstream(folder.path() / record::evidence_file_name(0))
       << broken.dump() << "\n"
-      << R"({"kind":"compare","subject":7})"
+      << R"({"kind":"compare","compared":7})"
       << "\n"
       << record::line_json(step("eager_a", 1, {3.0})).dump() << "\n"
       << R"({"kind":"step","arm":"eag)";

@@ -27,14 +27,14 @@ struct StepBefore {
 StepBefore look_before_step(workloads::TrainStep& step);
 
 /// Writes the lines of step `index` of `arm`, which was run with `learning_rate`:
-///   `knob`         the learning rate; with Adam also the step number; with fp16 the loss scale;
-///   how
-///                  many NaN checks of the host were wanted and made; with overlapped reduction,
-///                  how many buckets there are and how many were reduced during the backward
-///   `recompute`    for a model that recomputes
-///   `experts`      for a model with experts
-///   `fp8_weights`  for a model that rounds weights
-///   `schedule`     for a pipeline stage, or a step that runs layer by layer
+///   `hyperparameter`  the learning rate; with Adam also the step number; with fp16 the loss scale;
+///                     how many NaN checks of the host were wanted and made; with overlapped
+///                     reduction, how many buckets there are and how many were reduced during the
+///                     backward
+///   `recompute`       for a model that recomputes
+///   `experts`         for a model with experts
+///   `fp8_weights`     for a model that rounds weights
+///   `schedule`        for a pipeline stage, or a step that runs layer by layer
 /// REQUIRES: all earlier steps of the arm have called the optimizer. Adam's step number is then
 /// index + 1, minus the steps that the loss scale skipped. A skipped step has an effective rate of
 /// 0.

@@ -14,6 +14,7 @@
 
 #include "matrix/catalogue/catalogue.h"
 #include "reports/outcome/outcome.h"
+#include "reports/record/evidence/former_names.h"
 #include "reports/record/evidence/line_description.h"
 #include "reports/record/run/summary.h"
 #include "reports/record/text/file.h"
@@ -40,8 +41,8 @@ constexpr std::array kContext = {
             "how long a phase took; that all ranks came to its end is what their votes say"},
     Context{"timing", "", "what a step cost: a figure"},
     Context{"busy", "", "how long the device was busy: a figure"},
-    Context{"knob", "eager_a", kBesideGraphs},
-    Context{"knob", "lockstep_eager", kBesideGraphs},
+    Context{"hyperparameter", "eager_a", kBesideGraphs},
+    Context{"hyperparameter", "lockstep_eager", kBesideGraphs},
     Context{"recompute", "eager_a", kBesideGraphs},
     Context{"recompute", "lockstep_eager", kBesideGraphs},
     Context{"schedule", "eager_a", kBesideGraphs},
@@ -81,18 +82,18 @@ const std::vector<Compared> kCompared = {
     {"poison", {}, "/compared", "D03.outputs_written"},
     {"replay", {{"arm", "lockstep_graph"}}, "/replays", "D43.replays"},
     {"replay", {{"arm", "solo_graph"}}, "/counter_after", "D18.coverage"},
-    {"knob",
-     {{"arm", "lockstep_graph"}, {"knob", "learning_rate"}},
+    {"hyperparameter",
+     {{"arm", "lockstep_graph"}, {"name", "learning_rate"}},
      "/effective",
      "D04.learning_rate"},
     {"recompute", {{"arm", "lockstep_graph"}}, "/outputs_again", "D42.recompute"},
     {"recompute", {{"arm", "lockstep_graph"}}, "/counter_after", "D42.recompute"},
     {"experts", {{"arm", "lockstep_graph"}}, "/carried", "D40.expert_ledger"},
     {"schedule", {{"arm", "lockstep_graph"}}, "/ran", "D41.schedule"},
-    {"fp8_weights", {{"arm", "lockstep_graph"}}, "/made", "D39.fp8_weights"},
-    {"compare", {{"subject", "lockstep"}}, "/equal", "D01.lockstep"},
-    {"compare", {{"subject", "lockstep"}}, "/tensors", "D01.lockstep"},
-    {"compare", {{"subject", "free_run"}}, "/bytes", "D01.free_run"},
+    {"fp8_weights", {{"arm", "lockstep_graph"}}, "/copies", "D39.fp8_weights"},
+    {"compare", {{"compared", "lockstep"}}, "/equal", "D01.lockstep"},
+    {"compare", {{"compared", "lockstep"}}, "/tensors", "D01.lockstep"},
+    {"compare", {{"compared", "free_run"}}, "/bytes", "D01.free_run"},
     {"reference", {}, "/max_abs", "D53.layout_reference"},
     {"collectives", {{"arm", "lockstep"}}, "/digest", "D25.collective_ledger"},
     {"placement", {}, "/offset", "D28.placement"},
@@ -101,10 +102,10 @@ const std::vector<Compared> kCompared = {
      "/reserved",
      "D30.returned_after_flush"},
     {"memory", {{"arm", "solo_graph"}, {"when", "step"}}, "/allocated", "D31.allocator_series"},
-    {"kept", {}, "/later", "D12.kept_losses"},
-    {"freed", {}, "/freed", "D05.operands_alive"},
-    {"overwritten", {}, "/step", "D06.freed_memory"},
-    {"late", {{"arm", "free_graph"}}, "/steps", "D13.late_replays"},
+    {"handed_out", {}, "/later_digest", "D12.kept_losses"},
+    {"operands", {}, "/freed", "D05.operands_alive"},
+    {"scribbled", {}, "/step", "D06.freed_memory"},
+    {"delayed_steps", {{"arm", "free_graph"}}, "/steps", "D13.late_replays"},
     {"evaluated", {}, "/replays", "D47.evaluation"},
     {"resumed", {}, "/replays", "D47.resume"},
     {"bucket", {}, "/length", "D43.shape_buckets"},
@@ -166,6 +167,16 @@ struct Recorded {
 /// (reports/record/evidence/evidence.h).
 constexpr std::int64_t kOldestRevision = 5;
 
+/// Whether a file has lines of `kind`, by today's name or by the one of before.
+bool has_line_of(const std::string& text, const std::string& kind) {
+  const auto named = [&](std::string_view name) {
+    return text.find("\"kind\":\"" + std::string(name) + "\"") != std::string::npos;
+  };
+  return named(kind) || std::ranges::any_of(record::former_kinds(), [&](const auto& former) {
+           return former.is == kind && named(former.was);
+         });
+}
+
 /// The attempts with graphs that passed on one device and left evidence as ranks leave it today, in
 /// the order of their plans.
 class Passed {
@@ -193,7 +204,7 @@ class Passed {
   /// The first that has a line of `kind`.
   std::optional<Recorded> with(const std::string& kind) const {
     for (const File& file : all_) {
-      if (file.text.find("\"kind\":\"" + kind + "\"") == std::string::npos) continue;
+      if (!has_line_of(file.text, kind)) continue;
       const auto plan =
           record::plan_from(record::read_text(file.run / "plan.jsonl"), file.run / "plan.jsonl");
       const auto line = std::ranges::find(plan, file.id, &record::PlanLine::id);

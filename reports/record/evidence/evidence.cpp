@@ -10,6 +10,7 @@
 #include <system_error>
 #include <utility>
 
+#include "reports/record/evidence/former_names.h"
 #include "reports/record/text/file.h"
 
 namespace graphproof::record {
@@ -119,7 +120,9 @@ void type_lines(Evidence& evidence) {
   evidence.typed = {};
   evidence.damaged.clear();
   const bool knows_every_kind = evidence.revision() == kEvidenceRevision;
-  for (const EvidenceLine& line : evidence.lines) {
+  const bool has_former_names = evidence.revision() < kNamesSince;
+  for (EvidenceLine& line : evidence.lines) {
+    if (has_former_names) use_todays_names(line.kind, line.fields);
     const auto reader = readers().find(line.kind);
     if (reader == readers().end()) {
       if (knows_every_kind)

@@ -34,7 +34,8 @@ namespace graphproof::record {
 ///   8  delayed steps and graphs, on GPUs
 ///   9  announced launches and registered outputs; how often a module that is captured alone had
 ///      run before
-inline constexpr std::int64_t kEvidenceRevision = 9;
+///   10 kinds and fields have the names of today; former_names.h has the earlier ones
+inline constexpr std::int64_t kEvidenceRevision = 10;
 /// Evidence of one case and rank stays below this (bytes): more than that, no person reads. Writers
 /// keep full rows for the first mismatch only.
 inline constexpr std::int64_t kEvidenceCaseBytes = 200 * 1024;
@@ -117,7 +118,8 @@ struct Evidence {
   bool complete() const { return damaged.empty() && reached_its_end(); }
 };
 
-/// Reads `lines` of `evidence` by their tables: fills `typed` and `damaged` anew. A line of an
+/// Reads `lines` of `evidence` by their tables: fills `typed` and `damaged` anew. Lines of an older
+/// revision get today's names first. A line of an
 /// unknown kind is damaged in evidence of today's revision, and left alone in any other.
 void type_lines(Evidence& evidence);
 

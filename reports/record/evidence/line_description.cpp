@@ -1,5 +1,6 @@
 #include "reports/record/evidence/line_description.h"
 
+#include "reports/record/evidence/former_names.h"
 #include "reports/record/evidence/lines/kinds.h"
 
 namespace graphproof::record {
@@ -72,6 +73,23 @@ std::string cell(std::string text) {
   return text;
 }
 
+/// A sentence about the names that the kind and its fields had; "" if there were no others.
+std::string former_names_of(const std::string& kind) {
+  for (const FormerKind& former : former_kinds()) {
+    if (former.is != kind) continue;
+    std::string text = "\nBefore revision " + std::to_string(kNamesSince) + ": ";
+    if (former.was != former.is) text += "kind `" + std::string(former.was) + "`";
+    bool first = former.was == former.is;
+    for (const auto& [was, is] : former.fields) {
+      text += std::string(first ? "" : ", ") + "`" + std::string(was) + "` for `" +
+              std::string(is) + "`";
+      first = false;
+    }
+    return text + ".\n";
+  }
+  return "";
+}
+
 }  // namespace
 
 const std::vector<KindDescription>& kind_descriptions() {
@@ -125,6 +143,7 @@ std::string evidence_page() {
       if (!field.required) text += "; may be absent";
       text += " | `" + cell(field.example.dump()) + "` |\n";
     }
+    text += former_names_of(kind.kind);
   }
   return text;
 }

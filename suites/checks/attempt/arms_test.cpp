@@ -20,7 +20,7 @@ TEST(ControlArms, BeforeRevisionFiveEagerBRepeatsEager) {
       {{.name = "differs",
         .change =
             [](Attempt& a) {
-              set(a, {.rank = 0, .kind = "compare", .step = 4, .subject = "eager_repeats"}, "equal",
+              set(a, {.rank = 0, .kind = "compare", .step = 4, .name = "eager_repeats"}, "equal",
                   false);
             },
         .rank = 0,
@@ -38,7 +38,7 @@ TEST(ControlArms, BeforeRevisionFiveGraphBRepeatsTheGraphByItsBytes) {
              {{.name = "differs",
                .change =
                    [](Attempt& a) {
-                     set(a, {.rank = 0, .kind = "compare", .step = 4, .subject = "graph_repeats"},
+                     set(a, {.rank = 0, .kind = "compare", .step = 4, .name = "graph_repeats"},
                          "equal", false);
                    },
                .rank = 0,
@@ -46,7 +46,7 @@ TEST(ControlArms, BeforeRevisionFiveGraphBRepeatsTheGraphByItsBytes) {
               {.name = "another arm's comparison",
                .change =
                    [](Attempt& a) {
-                     set(a, {.rank = 0, .kind = "compare", .subject = "graph_repeats"}, "right",
+                     set(a, {.rank = 0, .kind = "compare", .name = "graph_repeats"}, "right",
                          "solo_graph");
                    },
                .rank = 0,

@@ -46,24 +46,23 @@ std::vector<Looked> looked() {
            {"D42.recompute", {{"impl", "none"}, {"recompute", "full(uniform,1)"}}, "recompute", ""},
            {"D43.host_checks",
             {{"impl", "none"}, {"nan_check_loss", true}},
-            "knob",
+            "hyperparameter",
             "losses_checked"},
            {"D43.host_checks",
             {{"impl", "none"}, {"nan_check_grad", true}},
-            "knob",
+            "hyperparameter",
             "gradients_checked"},
            {"D43.overlapped_reduction",
             {{"impl", "none"}, {"dp", 2}, {"overlap_grad_reduce", true}},
-            "knob",
+            "hyperparameter",
             "buckets_overlapped"}}) {
     rows.push_back(
-        {check, axes, {.rank = 0, .kind = kind, .arm = "eager_a", .step = {}, .subject = subject}});
+        {check, axes, {.rank = 0, .kind = kind, .arm = "eager_a", .step = {}, .name = subject}});
     // local leaves the host its checks; of a pipeline it has a schedule too
-    rows.push_back(
-        {check,
-         with(axes, "impl", "local"),
-         {.rank = 0, .kind = kind, .arm = "lockstep_graph", .step = {}, .subject = subject},
-         true});
+    rows.push_back({check,
+                    with(axes, "impl", "local"),
+                    {.rank = 0, .kind = kind, .arm = "lockstep_graph", .step = {}, .name = subject},
+                    true});
   }
   return rows;
 }

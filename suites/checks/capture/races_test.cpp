@@ -23,7 +23,7 @@ TEST(Races, Rows) {
            .rank = 1,
            .said = {"touches the same bytes", "got 2 races", "aten::copy_ writes on stream 2"}},
           {.name = "nothing was looked at",
-           .change = [=](Attempt& a) { set(a, line, "looks", 0); },
+           .change = [=](Attempt& a) { set(a, line, "accesses", 0); },
            .rank = 1,
            .said = {"`races` line that has looked at something"}},
           {.name = "absent",

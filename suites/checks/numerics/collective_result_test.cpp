@@ -25,7 +25,7 @@ auto wrong(int rank, const char* arm, std::int64_t step) {
   return [rank, arm, step](Attempt& attempt) {
     bool any = false;
     for (Line& line : attempt.ranks.at(static_cast<std::size_t>(rank)).evidence->lines) {
-      if (line.kind != "compare" || line.fields.at("subject") != "closed_form" ||
+      if (line.kind != "compare" || line.fields.at("compared") != "closed_form" ||
           line.fields.at("right") != arm || line.fields.at("step") != step)
         continue;
       line.fields["equal"] = false;
@@ -40,7 +40,7 @@ auto missing(int rank, const char* arm, std::optional<std::int64_t> step = {}) {
   return [rank, arm, step](Attempt& attempt) {
     std::erase_if(
         attempt.ranks.at(static_cast<std::size_t>(rank)).evidence->lines, [&](const Line& line) {
-          return line.kind == "compare" && line.fields.at("subject") == "closed_form" &&
+          return line.kind == "compare" && line.fields.at("compared") == "closed_form" &&
                  line.fields.at("right") == arm && (!step || line.fields.at("step") == *step);
         });
     set(attempt, {.rank = rank, .kind = "end"}, "lines",

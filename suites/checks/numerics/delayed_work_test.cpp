@@ -9,9 +9,9 @@ const nlohmann::json kGraphCase = {
     {"impl", "full_iteration"}, {"dp", 2}, {"overlap_grad_reduce", true}};
 
 TEST(LateWork, EagerRows) {
-  const Where late{.rank = 1, .kind = "late", .arm = "eager_a"};
+  const Where late{.rank = 1, .kind = "delayed_steps", .arm = "eager_a"};
   const auto compared_at = [](std::int64_t step) {
-    return Where{.rank = 1, .kind = "compare", .step = step, .subject = "eager_repeats"};
+    return Where{.rank = 1, .kind = "compare", .step = step, .name = "eager_repeats"};
   };
   judge_rows("D13.late_eager", kGraphCase,
              {
@@ -38,11 +38,11 @@ TEST(LateWork, EagerRows) {
                  {.name = "other steps were late",
                   .change = [=](Attempt& a) { set(a, late, "steps", {0, 1}); },
                   .rank = 1,
-                  .said = {"`late` line of arm eager_a with 2 steps from step 1 on"}},
+                  .said = {"`delayed_steps` line of arm eager_a with 2 steps from step 1 on"}},
                  {.name = "absent",
                   .change = [=](Attempt& a) { erase(a, late); },
                   .rank = 1,
-                  .said = {"`late` line of arm eager_a"}},
+                  .said = {"`delayed_steps` line of arm eager_a"}},
                  {.name = "the last step was not compared",
                   .change = [=](Attempt& a) { erase(a, compared_at(4)); },
                   .rank = 1,
@@ -53,8 +53,8 @@ TEST(LateWork, EagerRows) {
 }
 
 TEST(LateWork, ReplayRows) {
-  const Where late{.rank = 1, .kind = "late", .arm = "free_graph"};
-  const Where free_run{.rank = 1, .kind = "compare", .subject = "free_run"};
+  const Where late{.rank = 1, .kind = "delayed_steps", .arm = "free_graph"};
+  const Where free_run{.rank = 1, .kind = "compare", .name = "free_run"};
   judge_rows(
       "D13.late_replays", kGraphCase,
       {
@@ -67,7 +67,7 @@ TEST(LateWork, ReplayRows) {
           {.name = "replays that nothing held back differ",
            .change =
                [=](Attempt& a) {
-                 set(a, {.rank = 1, .kind = "compare", .step = 3, .subject = "lockstep"}, "equal",
+                 set(a, {.rank = 1, .kind = "compare", .step = 3, .name = "lockstep"}, "equal",
                      false);
                  set(a, free_run, "equal", false);
                },
@@ -77,19 +77,19 @@ TEST(LateWork, ReplayRows) {
           {.name = "no stream was late",
            .change = [=](Attempt& a) { set(a, late, "streams", 0); },
            .rank = 1,
-           .said = {"`late` line of arm free_graph with 3 steps from step 2 on"}},
+           .said = {"`delayed_steps` line of arm free_graph with 3 steps from step 2 on"}},
           {.name = "too few steps were late",
            .change = [=](Attempt& a) { set(a, late, "steps", {2, 3}); },
            .rank = 1,
-           .said = {"`late` line of arm free_graph"}},
+           .said = {"`delayed_steps` line of arm free_graph"}},
           {.name = "a step too many was late",
            .change = [=](Attempt& a) { set(a, late, "steps", {2, 3, 4, 5}); },
            .rank = 1,
-           .said = {"`late` line of arm free_graph"}},
+           .said = {"`delayed_steps` line of arm free_graph"}},
           {.name = "one step stands for another",
            .change = [=](Attempt& a) { set(a, late, "steps", {2, 2, 4}); },
            .rank = 1,
-           .said = {"`late` line of arm free_graph"}},
+           .said = {"`delayed_steps` line of arm free_graph"}},
           {.name = "nothing was compared",
            .change = [=](Attempt& a) { erase(a, free_run); },
            .rank = 1,

@@ -8,8 +8,8 @@ namespace {
 const nlohmann::json kLocalCase = {{"impl", "local"}, {"tp", 2}, {"microbatches", 2}};
 
 TEST(FreedMemory, Rows) {
-  const Where overwritten{.rank = 1, .kind = "overwritten", .arm = "lockstep_graph"};
-  const Where last{.rank = 1, .kind = "compare", .subject = "capture_inputs_last"};
+  const Where overwritten{.rank = 1, .kind = "scribbled", .arm = "lockstep_graph"};
+  const Where last{.rank = 1, .kind = "compare", .name = "capture_inputs_last"};
   judge_rows("D06.freed_memory", kLocalCase,
              {
                  {.name = "a table of addresses outlives what it names (M31)",
@@ -21,11 +21,11 @@ TEST(FreedMemory, Rows) {
                  {.name = "there was nothing to overwrite",
                   .change = [=](Attempt& a) { set(a, overwritten, "bytes", 0); },
                   .rank = 1,
-                  .said = {"`overwritten` line of more than 0 bytes"}},
+                  .said = {"`scribbled` line of more than 0 bytes"}},
                  {.name = "absent",
                   .change = [=](Attempt& a) { erase(a, overwritten); },
                   .rank = 1,
-                  .said = {"`overwritten` line"}},
+                  .said = {"`scribbled` line"}},
                  {.name = "nothing was compared behind it",
                   .change = [=](Attempt& a) { erase(a, last); },
                   .rank = 1,
@@ -34,7 +34,7 @@ TEST(FreedMemory, Rows) {
                  {.name = "the arms differed before",
                   .change =
                       [=](Attempt& a) {
-                        set(a, {.rank = 1, .kind = "compare", .step = 4, .subject = "lockstep"},
+                        set(a, {.rank = 1, .kind = "compare", .step = 4, .name = "lockstep"},
                             "equal", false);
                         set(a, last, "equal", false);
                       },

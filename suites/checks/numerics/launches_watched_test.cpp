@@ -18,7 +18,7 @@ TEST(LaunchesWatched, Rows) {
                   .said = {"graphs were launched unwatched in arm lockstep_graph at step 3",
                            "9 launches, 8 announced, 8 looked at"}},
                  {.name = "a launch behind which nobody looked",
-                  .change = with("looked_at", 7),
+                  .change = with("inspected", 7),
                   .rank = 1,
                   .said = {"7 looked at afterwards"}},
                  {.name = "nobody counted launches",
@@ -28,7 +28,7 @@ TEST(LaunchesWatched, Rows) {
                  {.name = "nothing announced",
                   .change =
                       [=](Attempt& a) {
-                        for (const char* count : {"launches", "watched", "looked_at"})
+                        for (const char* count : {"launches", "announced", "inspected"})
                           set(a, at_three, count, 0);
                       },
                   .rank = 1,

@@ -6,8 +6,8 @@ namespace graphproof::checks {
 namespace {
 
 TEST(LayoutReference, Rows) {
-  const Where losses{.rank = 1, .kind = "reference", .subject = "losses"},
-      gradients{.rank = 1, .kind = "reference", .subject = "gradients"};
+  const Where losses{.rank = 1, .kind = "reference", .name = "losses"},
+      gradients{.rank = 1, .kind = "reference", .name = "gradients"};
   judge_rows("D53.layout_reference", {{"impl", "none"}, {"tp", 2}},
              {
                  {.name = "beyond the bound",
@@ -85,7 +85,7 @@ TEST(LayoutReference, EqualIsWithinAnyBound) {
 TEST(LayoutReference, WantsLossesFromTheLastStageOfAPipelineAlone) {
   const auto without = [](int rank) {
     return judge_one("D53.layout_reference", {{"impl", "none"}, {"pp", 2}}, [rank](Attempt& a) {
-      erase(a, {.rank = rank, .kind = "reference", .subject = "losses"});
+      erase(a, {.rank = rank, .kind = "reference", .name = "losses"});
     });
   };
   EXPECT_EQ(without(0).result, record::Result::pass) << record::to_text(without(0).message);

@@ -8,7 +8,7 @@ namespace {
 using record::Result;
 
 TEST(EagerRepeats, Rows) {
-  const Where at_four{.rank = 1, .kind = "compare", .step = 4, .subject = "eager_repeats"};
+  const Where at_four{.rank = 1, .kind = "compare", .step = 4, .name = "eager_repeats"};
   judge_rows(
       "D02.eager_repeats", {{"impl", "none"}, {"tp", 2}},
       {
@@ -23,14 +23,14 @@ TEST(EagerRepeats, Rows) {
           {.name = "no comparison has a tensor",
            .change =
                [](Attempt& a) {
-                 set(a, {.rank = 1, .kind = "compare", .subject = "eager_repeats"}, "tensors", 0);
+                 set(a, {.rank = 1, .kind = "compare", .name = "eager_repeats"}, "tensors", 0);
                },
            .rank = 1,
            .said = {"compared nothing", "0 tensors"}},
           {.name = "no comparison has a byte",
            .change =
                [](Attempt& a) {
-                 set(a, {.rank = 1, .kind = "compare", .subject = "eager_repeats"}, "bytes", 0);
+                 set(a, {.rank = 1, .kind = "compare", .name = "eager_repeats"}, "bytes", 0);
                },
            .rank = 1,
            .said = {"compared nothing", " 0 bytes"}},
@@ -102,7 +102,7 @@ TEST(EagerRepeats, Rows) {
 }
 
 TEST(GraphRepeats, Rows) {
-  const Where last{.rank = 0, .kind = "compare", .step = 4, .subject = "graph_repeats"};
+  const Where last{.rank = 0, .kind = "compare", .step = 4, .name = "graph_repeats"};
   judge_rows("D02.graph_repeats", {{"impl", "manual"}},
              {
                  {.name = "differs",
@@ -112,8 +112,7 @@ TEST(GraphRepeats, Rows) {
                  {.name = "differs on the way",
                   .change =
                       [](Attempt& a) {
-                        set(a,
-                            {.rank = 0, .kind = "compare", .step = 3, .subject = "graph_repeats"},
+                        set(a, {.rank = 0, .kind = "compare", .step = 3, .name = "graph_repeats"},
                             "equal", false);
                       },
                   .rank = 0,
@@ -140,7 +139,7 @@ TEST(GraphRepeats, Rows) {
                  {.name = "all are absent",
                   .change =
                       [](Attempt& a) {
-                        erase(a, {.rank = 0, .kind = "compare", .subject = "graph_repeats"});
+                        erase(a, {.rank = 0, .kind = "compare", .name = "graph_repeats"});
                       },
                   .rank = 0,
                   .said = {"rank 0 left no"}},

@@ -28,7 +28,7 @@ void differ(Attempt& attempt, const Where& where) {
 }
 
 Where lockstep_at(int rank, std::int64_t step) {
-  return {.rank = rank, .kind = "compare", .step = step, .subject = "lockstep"};
+  return {.rank = rank, .kind = "compare", .step = step, .name = "lockstep"};
 }
 
 TEST(Lockstep, Rows) {
@@ -83,7 +83,7 @@ TEST(Lockstep, Rows) {
           {.name = "only capture inputs were replayed",
            .change =
                [](Attempt& a) {
-                 set(a, {.rank = 0, .kind = "compare", .subject = "lockstep"}, "input", "capture");
+                 set(a, {.rank = 0, .kind = "compare", .name = "lockstep"}, "input", "capture");
                },
            .rank = 0,
            .said = {"with fresh inputs"}},
@@ -174,7 +174,7 @@ TEST(Lockstep, DoesNotApplyToEager) {
 }
 
 TEST(CaptureInputsLast, Rows) {
-  const Where last{.rank = 1, .kind = "compare", .subject = "capture_inputs_last"};
+  const Where last{.rank = 1, .kind = "compare", .name = "capture_inputs_last"};
   judge_rows(
       "D01.capture_inputs_last", kReplayAxes,
       {
@@ -222,7 +222,7 @@ TEST(CaptureInputsLast, Rows) {
 }
 
 TEST(FreeRun, Rows) {
-  const Where end{.rank = 0, .kind = "compare", .subject = "free_run"};
+  const Where end{.rank = 0, .kind = "compare", .name = "free_run"};
   judge_rows("D01.free_run", kReplayAxes,
              {
                  {.name = "differs",

@@ -645,8 +645,8 @@ class RankScript {
 bool meant(const Line& line, const Where& where) {
   return line.kind == where.kind && (where.arm.empty() || text(line, "arm") == where.arm) &&
          (!where.step || integer(line, "step") == where.step) &&
-         (where.subject.empty() ||
-          text(line, line.kind == "knob" ? "knob" : "subject") == where.subject);
+         (where.name.empty() ||
+          text(line, line.kind == "hyperparameter" ? "name" : "compared") == where.name);
 }
 
 /// Counts lines again, as the rank would have: a row about one line is not about a lost one.

@@ -41,7 +41,7 @@ struct Where {
   std::string kind;
   std::string arm = {};
   std::optional<std::int64_t> step = std::nullopt;
-  std::string subject = {};  // of compare and reference lines; the knob of knob lines
+  std::string name = {};  // `compared` of a line; of hyperparameter lines their `name`
 };
 
 /// Each throws std::logic_error when `where` means no line, so that a row can't change nothing

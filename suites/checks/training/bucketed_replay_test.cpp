@@ -6,8 +6,8 @@ namespace graphproof::checks {
 namespace {
 
 TEST(BucketedReplay, Rows) {
-  const Where seventh{.rank = 0, .kind = "compare", .step = 7, .subject = "buckets"};
-  const Where last{.rank = 0, .kind = "compare", .subject = "buckets_free_run"};
+  const Where seventh{.rank = 0, .kind = "compare", .step = 7, .name = "buckets"};
+  const Where last{.rank = 0, .kind = "compare", .name = "buckets_free_run"};
   judge_rows(
       "D48.shape_buckets", kChangingLengths,
       {

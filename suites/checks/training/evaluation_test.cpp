@@ -26,8 +26,8 @@ std::function<void(Attempt&)> without_one(const char* kind) {
 }
 
 TEST(Evaluation, Rows) {
-  const Where compared{.rank = 0, .kind = "compare", .step = 1, .subject = "evaluation"};
-  const Where repeated{.rank = 0, .kind = "compare", .step = 4, .subject = "evaluation_repeats"};
+  const Where compared{.rank = 0, .kind = "compare", .step = 1, .name = "evaluation"};
+  const Where repeated{.rank = 0, .kind = "compare", .step = 4, .name = "evaluation_repeats"};
   const Where counted{.rank = 0, .kind = "evaluated"};
   judge_rows(
       "D47.evaluation", kEvaluated,
@@ -51,11 +51,11 @@ TEST(Evaluation, Rows) {
                     "got 5 evaluations, 1 captures, 0 replays",
                     "want 5 evaluations, 1 captures, 3 replays"}},
           {.name = "a replay behind the observer's back",
-           .change = [=](Attempt& a) { set(a, counted, "watched", 2); },
+           .change = [=](Attempt& a) { set(a, counted, "announced", 2); },
            .rank = 0,
            .said = {"replays of evaluation that nobody watched", "2 of 3 watched"}},
           {.name = "nobody says how many were watched",
-           .change = [=](Attempt& a) { unset(a, counted, "watched"); },
+           .change = [=](Attempt& a) { unset(a, counted, "announced"); },
            .rank = 0,
            .said = {"unknown of 3 watched"}},
           {.name = "one of the batches was not compared",
@@ -65,7 +65,7 @@ TEST(Evaluation, Rows) {
           {.name = "the first batch was not compared",
            .change =
                [=](Attempt& a) {
-                 erase(a, {.rank = 0, .kind = "compare", .step = 0, .subject = "evaluation"});
+                 erase(a, {.rank = 0, .kind = "compare", .step = 0, .name = "evaluation"});
                },
            .rank = 0,
            .said = {"comparison `evaluation` at step 0"}},
@@ -98,17 +98,18 @@ TEST(Evaluation, OfOtherEnginesIsEager) {
 }
 
 TEST(Evaluation, BeforeRevisionFiveNobodyWatchedIt) {
-  judge_rows("D47.evaluation", kEvaluated,
-             {{.name = "no count of watched replays",
-               .change = [](Attempt& a) { unset(a, {.rank = 0, .kind = "evaluated"}, "watched"); },
-               .want = record::Result::pass,
-               .rank = std::nullopt,
-               .said = {}},
-              {.name = "absent",
-               .change = [](Attempt& a) { erase(a, {.rank = 0, .kind = "evaluated"}); },
-               .rank = 0,
-               .said = {"`evaluated` line"}}},
-             "sim", 4);
+  judge_rows(
+      "D47.evaluation", kEvaluated,
+      {{.name = "no count of watched replays",
+        .change = [](Attempt& a) { unset(a, {.rank = 0, .kind = "evaluated"}, "announced"); },
+        .want = record::Result::pass,
+        .rank = std::nullopt,
+        .said = {}},
+       {.name = "absent",
+        .change = [](Attempt& a) { erase(a, {.rank = 0, .kind = "evaluated"}); },
+        .rank = 0,
+        .said = {"`evaluated` line"}}},
+      "sim", 4);
 }
 
 TEST(Evaluation, IsOfCasesThatEvaluate) {

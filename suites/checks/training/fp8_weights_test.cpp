@@ -18,23 +18,23 @@ TEST(Fp8Weights, Rows) {
       "D39.fp8_weights", kRoundedAxes,
       {
           {.name = "copies in every microbatch (M80)",
-           .change = [=](Attempt& a) { set(a, at_three, "made", std::vector<int>{0, 8, 0}); },
+           .change = [=](Attempt& a) { set(a, at_three, "copies", std::vector<int>{0, 8, 0}); },
            .rank = 0,
            .said = {"layer 1 of this rank made another number of rounded copies in step 3 of arm "
                     "lockstep_graph",
                     "got 8 copies", "want 4, one of each weight in the first microbatch",
                     "a rounding that changes nothing"}},
           {.name = "none (M160)",
-           .change = [=](Attempt& a) { set(a, at_three, "made", std::vector<int>{0, 0, 0}); },
+           .change = [=](Attempt& a) { set(a, at_three, "copies", std::vector<int>{0, 0, 0}); },
            .rank = 0,
            .said = {"layer 1", "got 0 copies", "copies of older weights"}},
           {.name = "a layer that stays as it is (M161)",
-           .change = [=](Attempt& a) { set(a, at_three, "made", std::vector<int>{0, 4, 4}); },
+           .change = [=](Attempt& a) { set(a, at_three, "copies", std::vector<int>{0, 4, 4}); },
            .rank = 0,
            .said = {"layer 2", "got 4 copies", "want 0: its weights stay as they are",
                     "the context of another one"}},
           {.name = "other layers than the case has",
-           .change = [=](Attempt& a) { set(a, at_three, "made", std::vector<int>{0, 4}); },
+           .change = [=](Attempt& a) { set(a, at_three, "copies", std::vector<int>{0, 4}); },
            .rank = 0,
            .said = {"`fp8_weights` line of 3 layers of arm lockstep_graph"}},
           {.name = "absent",
@@ -79,7 +79,7 @@ TEST(Fp8Weights, OfStagesAreThoseOfEachStagesOwnLayers) {
                                {"first_last_layers_bf16", true}};
   EXPECT_EQ(record::name(judge_one("D39.fp8_weights", axes, [](Attempt&) {}).result), "pass");
   const auto result = judge_one("D39.fp8_weights", axes, [](Attempt& a) {
-    set(a, {.rank = 1, .kind = "fp8_weights", .arm = "lockstep_graph", .step = 3}, "made",
+    set(a, {.rank = 1, .kind = "fp8_weights", .arm = "lockstep_graph", .step = 3}, "copies",
         std::vector<int>{0, 4});
   });
   EXPECT_EQ(record::name(result.result), "fail")

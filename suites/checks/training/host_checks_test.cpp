@@ -9,46 +9,50 @@ const nlohmann::json kCheckedLosses = {
     {"impl", "local"}, {"microbatches", 2}, {"nan_check_loss", true}, {"nan_check_grad", true}};
 
 TEST(HostChecks, Rows) {
-  const Where losses{
-      .rank = 0, .kind = "knob", .arm = "lockstep_graph", .step = 3, .subject = "losses_checked"};
+  const Where losses{.rank = 0,
+                     .kind = "hyperparameter",
+                     .arm = "lockstep_graph",
+                     .step = 3,
+                     .name = "losses_checked"};
   const Where gradients{.rank = 0,
-                        .kind = "knob",
+                        .kind = "hyperparameter",
                         .arm = "lockstep_graph",
                         .step = 3,
-                        .subject = "gradients_checked"};
-  judge_rows("D43.host_checks", kCheckedLosses,
-             {
-                 {.name = "left out in a replayed step (M98)",
-                  .change = [=](Attempt& a) { set(a, losses, "effective", 0); },
-                  .rank = 0,
-                  .said = {"did not look at all losses of arm lockstep_graph at step 3",
-                           "got 0 looks", "want 2"}},
-                 {.name = "nothing was asked for",
-                  .change =
-                      [=](Attempt& a) {
-                        set(a, gradients, "host", 0);
-                        set(a, gradients, "effective", 0);
-                      },
-                  .rank = 0,
-                  .said = {"did not look at all gradients", "more than none"}},
-                 {.name = "left out with the last inputs",
-                  .change =
-                      [](Attempt& a) {
-                        set(a,
-                            {.rank = 0,
-                             .kind = "knob",
-                             .arm = "lockstep_graph",
-                             .step = 5,
-                             .subject = "losses_checked"},
-                            "effective", 1);
-                      },
-                  .rank = 0,
-                  .said = {"did not look at all losses of arm lockstep_graph at step 5"}},
-                 {.name = "absent",
-                  .change = [=](Attempt& a) { erase(a, gradients); },
-                  .rank = 0,
-                  .said = {"`knob` line of gradients_checked in arm lockstep_graph at step 3"}},
-             });
+                        .name = "gradients_checked"};
+  judge_rows(
+      "D43.host_checks", kCheckedLosses,
+      {
+          {.name = "left out in a replayed step (M98)",
+           .change = [=](Attempt& a) { set(a, losses, "effective", 0); },
+           .rank = 0,
+           .said = {"did not look at all losses of arm lockstep_graph at step 3", "got 0 looks",
+                    "want 2"}},
+          {.name = "nothing was asked for",
+           .change =
+               [=](Attempt& a) {
+                 set(a, gradients, "host", 0);
+                 set(a, gradients, "effective", 0);
+               },
+           .rank = 0,
+           .said = {"did not look at all gradients", "more than none"}},
+          {.name = "left out with the last inputs",
+           .change =
+               [](Attempt& a) {
+                 set(a,
+                     {.rank = 0,
+                      .kind = "hyperparameter",
+                      .arm = "lockstep_graph",
+                      .step = 5,
+                      .name = "losses_checked"},
+                     "effective", 1);
+               },
+           .rank = 0,
+           .said = {"did not look at all losses of arm lockstep_graph at step 5"}},
+          {.name = "absent",
+           .change = [=](Attempt& a) { erase(a, gradients); },
+           .rank = 0,
+           .said = {"`hyperparameter` line of gradients_checked in arm lockstep_graph at step 3"}},
+      });
 }
 
 TEST(HostChecks, AStageWithoutALossLooksAtGradientsAlone) {
@@ -59,10 +63,10 @@ TEST(HostChecks, AStageWithoutALossLooksAtGradientsAlone) {
     for (const char* field : {"host", "effective"})
       set(a,
           {.rank = 1,
-           .kind = "knob",
+           .kind = "hyperparameter",
            .arm = "lockstep_graph",
            .step = 3,
-           .subject = "losses_checked"},
+           .name = "losses_checked"},
           field, 0);
   });
   EXPECT_EQ(result.result, record::Result::fail) << "the last stage has losses";

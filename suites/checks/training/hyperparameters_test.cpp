@@ -6,53 +6,55 @@ namespace graphproof::checks {
 namespace {
 
 TEST(LearningRate, Rows) {
-  const Where at_three{.rank = 0, .kind = "knob", .arm = "lockstep_graph", .step = 3};
-  judge_rows("D04.learning_rate", {{"impl", "manual"}},
-             {
-                 {.name = "frozen at capture (M23)",
-                  .change =
-                      [](Attempt& a) {
-                        set(a, {.rank = 0, .kind = "knob", .arm = "lockstep_graph"}, "effective",
-                            0.09);
-                      },
-                  .rank = 0,
-                  .said = {"felt another learning rate at step 3", "0.09", "0.085 within 0.0005",
-                           "frozen at capture"}},
-                 {.name = "NaN",
-                  .change = [=](Attempt& a) { set(a, at_three, "effective", "nan"); },
-                  .rank = 0,
-                  .said = {"is unknown at step 3"}},
-                 {.name = "no bound",
-                  .change = [=](Attempt& a) { set(a, at_three, "bound", "nan"); },
-                  .rank = 0,
-                  .said = {"bound \"nan\""}},
-                 {.name = "infinite bound",
-                  .change = [=](Attempt& a) { set(a, at_three, "bound", "inf"); },
-                  .rank = 0,
-                  .said = {"is unknown"}},
-                 {.name = "absent",
-                  .change = [=](Attempt& a) { erase(a, at_three); },
-                  .rank = 0,
-                  .said = {"`knob` line of the learning rate in arm lockstep_graph at step 3"}},
-                 {.name = "another knob only",
-                  .change = [=](Attempt& a) { set(a, at_three, "knob", "loss_scale"); },
-                  .rank = 0,
-                  .said = {"at step 3"}},
-                 {.name = "bounds too wide to tell",
-                  .change = [](Attempt& a) { set(a, {.rank = 0, .kind = "knob"}, "bound", 1.0); },
-                  .want = record::Result::unexercised,
-                  .rank = std::nullopt,
-                  .said = {"a frozen one would not show"}},
-                 {.name = "a host rate that never changes",
-                  .change =
-                      [](Attempt& a) {
-                        set(a, {.rank = 0, .kind = "knob"}, "host", 0.09);
-                        set(a, {.rank = 0, .kind = "knob"}, "effective", 0.09);
-                      },
-                  .want = record::Result::unexercised,
-                  .rank = std::nullopt,
-                  .said = {"a frozen one would not show"}},
-             });
+  const Where at_three{.rank = 0, .kind = "hyperparameter", .arm = "lockstep_graph", .step = 3};
+  judge_rows(
+      "D04.learning_rate", {{"impl", "manual"}},
+      {
+          {.name = "frozen at capture (M23)",
+           .change =
+               [](Attempt& a) {
+                 set(a, {.rank = 0, .kind = "hyperparameter", .arm = "lockstep_graph"}, "effective",
+                     0.09);
+               },
+           .rank = 0,
+           .said = {"felt another learning rate at step 3", "0.09", "0.085 within 0.0005",
+                    "frozen at capture"}},
+          {.name = "NaN",
+           .change = [=](Attempt& a) { set(a, at_three, "effective", "nan"); },
+           .rank = 0,
+           .said = {"is unknown at step 3"}},
+          {.name = "no bound",
+           .change = [=](Attempt& a) { set(a, at_three, "bound", "nan"); },
+           .rank = 0,
+           .said = {"bound \"nan\""}},
+          {.name = "infinite bound",
+           .change = [=](Attempt& a) { set(a, at_three, "bound", "inf"); },
+           .rank = 0,
+           .said = {"is unknown"}},
+          {.name = "absent",
+           .change = [=](Attempt& a) { erase(a, at_three); },
+           .rank = 0,
+           .said = {"`hyperparameter` line of the learning rate in arm lockstep_graph at step 3"}},
+          {.name = "another knob only",
+           .change = [=](Attempt& a) { set(a, at_three, "name", "loss_scale"); },
+           .rank = 0,
+           .said = {"at step 3"}},
+          {.name = "bounds too wide to tell",
+           .change =
+               [](Attempt& a) { set(a, {.rank = 0, .kind = "hyperparameter"}, "bound", 1.0); },
+           .want = record::Result::unexercised,
+           .rank = std::nullopt,
+           .said = {"a frozen one would not show"}},
+          {.name = "a host rate that never changes",
+           .change =
+               [](Attempt& a) {
+                 set(a, {.rank = 0, .kind = "hyperparameter"}, "host", 0.09);
+                 set(a, {.rank = 0, .kind = "hyperparameter"}, "effective", 0.09);
+               },
+           .want = record::Result::unexercised,
+           .rank = std::nullopt,
+           .said = {"a frozen one would not show"}},
+      });
 }
 
 TEST(LearningRate, IsWatchedInTheEagerArmWithoutGraphs) {
@@ -61,49 +63,56 @@ TEST(LearningRate, IsWatchedInTheEagerArmWithoutGraphs) {
                  {.name = "another rate",
                   .change =
                       [](Attempt& a) {
-                        set(a, {.rank = 0, .kind = "knob", .arm = "eager_a", .step = 4},
+                        set(a, {.rank = 0, .kind = "hyperparameter", .arm = "eager_a", .step = 4},
                             "effective", 0.1);
                       },
                   .rank = 0,
                   .said = {"arm eager_a", "step 4"}},
                  {.name = "absent",
-                  .change = [](Attempt& a) { erase(a, {.rank = 0, .kind = "knob"}); },
+                  .change = [](Attempt& a) { erase(a, {.rank = 0, .kind = "hyperparameter"}); },
                   .rank = 0,
                   .said = {"at step 0"}},
              });
 }
 
 TEST(OptimizerStep, Rows) {
-  const Where at_three{
-      .rank = 0, .kind = "knob", .arm = "lockstep_graph", .step = 3, .subject = "optimizer_step"};
-  judge_rows("D04.optimizer_step", {{"impl", "manual"}, {"optimizer", "adam"}},
-             {
-                 {.name = "frozen at capture (M24)",
-                  .change =
-                      [](Attempt& a) {
-                        set(a,
-                            {.rank = 0,
-                             .kind = "knob",
-                             .arm = "lockstep_graph",
-                             .subject = "optimizer_step"},
-                            "effective", 3.0);
-                      },
-                  .rank = 0,
-                  .said = {"the optimizer of arm lockstep_graph felt another step number at step 3",
-                           "got 3", "want 4 within 0"}},
-                 {.name = "absent",
-                  .change = [=](Attempt& a) { erase(a, at_three); },
-                  .rank = 0,
-                  .said = {"`knob` line of the step number in arm lockstep_graph at step 3"}},
-             });
+  const Where at_three{.rank = 0,
+                       .kind = "hyperparameter",
+                       .arm = "lockstep_graph",
+                       .step = 3,
+                       .name = "optimizer_step"};
+  judge_rows(
+      "D04.optimizer_step", {{"impl", "manual"}, {"optimizer", "adam"}},
+      {
+          {.name = "frozen at capture (M24)",
+           .change =
+               [](Attempt& a) {
+                 set(a,
+                     {.rank = 0,
+                      .kind = "hyperparameter",
+                      .arm = "lockstep_graph",
+                      .name = "optimizer_step"},
+                     "effective", 3.0);
+               },
+           .rank = 0,
+           .said = {"the optimizer of arm lockstep_graph felt another step number at step 3",
+                    "got 3", "want 4 within 0"}},
+          {.name = "absent",
+           .change = [=](Attempt& a) { erase(a, at_three); },
+           .rank = 0,
+           .said = {"`hyperparameter` line of the step number in arm lockstep_graph at step 3"}},
+      });
   EXPECT_EQ(
       record::name(judge_one("D04.optimizer_step", {{"impl", "manual"}}, [](Attempt&) {}).result),
       "not_applicable");
 }
 
 TEST(LossScale, Rows) {
-  const Where at_three{
-      .rank = 1, .kind = "knob", .arm = "lockstep_graph", .step = 3, .subject = "loss_scale"};
+  const Where at_three{.rank = 1,
+                       .kind = "hyperparameter",
+                       .arm = "lockstep_graph",
+                       .step = 3,
+                       .name = "loss_scale"};
   judge_rows(
       "D04.loss_scale", {{"impl", "full_iteration"}, {"precision", "fp16"}, {"tp", 2}},
       {
@@ -124,7 +133,7 @@ TEST(LossScale, Rows) {
           {.name = "absent",
            .change = [=](Attempt& a) { erase(a, at_three); },
            .rank = 1,
-           .said = {"`knob` line of the loss scale in arm lockstep_graph at step 3"}},
+           .said = {"`hyperparameter` line of the loss scale in arm lockstep_graph at step 3"}},
       });
   for (const nlohmann::json& axes :
        {nlohmann::json{{"impl", "manual"}},

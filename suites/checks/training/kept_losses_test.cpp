@@ -6,11 +6,11 @@ namespace graphproof::checks {
 namespace {
 
 TEST(KeptLosses, Rows) {
-  const Where third{.rank = 1, .kind = "kept", .arm = "lockstep_graph", .step = 3};
+  const Where third{.rank = 1, .kind = "handed_out", .arm = "lockstep_graph", .step = 3};
   judge_rows("D12.kept_losses", kTwoRanks,
              {
                  {.name = "changed under whoever kept them (M38)",
-                  .change = [=](Attempt& a) { set(a, third, "later", "ffffffffffffffff"); },
+                  .change = [=](Attempt& a) { set(a, third, "later_digest", "ffffffffffffffff"); },
                   .rank = 1,
                   .said = {"the losses that arm lockstep_graph handed out in step 3 changed",
                            "ffffffffffffffff"}},
@@ -21,7 +21,7 @@ TEST(KeptLosses, Rows) {
                  {.name = "absent",
                   .change = [=](Attempt& a) { erase(a, third); },
                   .rank = 1,
-                  .said = {"`kept` line of arm lockstep_graph at step 3"}},
+                  .said = {"`handed_out` line of arm lockstep_graph at step 3"}},
                  rank_died(third),
              });
 }

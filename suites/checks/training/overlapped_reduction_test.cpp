@@ -7,10 +7,10 @@ namespace {
 
 TEST(OverlappedReduction, Rows) {
   const Where line{.rank = 1,
-                   .kind = "knob",
+                   .kind = "hyperparameter",
                    .arm = "lockstep_graph",
                    .step = 3,
-                   .subject = "buckets_overlapped"};
+                   .name = "buckets_overlapped"};
   judge_rows("D43.overlapped_reduction",
              {{"impl", "local"}, {"dp", 2}, {"microbatches", 2}, {"overlap_grad_reduce", true}},
              {
@@ -29,7 +29,7 @@ TEST(OverlappedReduction, Rows) {
                  {.name = "absent",
                   .change = [=](Attempt& a) { erase(a, line); },
                   .rank = 1,
-                  .said = {"`knob` line of buckets_overlapped"}},
+                  .said = {"`hyperparameter` line of buckets_overlapped"}},
              });
 }
 

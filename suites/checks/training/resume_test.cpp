@@ -9,8 +9,8 @@ const nlohmann::json kResumed = {
     {"impl", "manual"}, {"microbatches", 2}, {"dropout", true}, {"schedule", "resume"}};
 
 TEST(Resume, Rows) {
-  const Where resumed{.rank = 0, .kind = "compare", .step = 3, .subject = "resumed"};
-  const Where loaded{.rank = 0, .kind = "compare", .step = 4, .subject = "loaded"};
+  const Where resumed{.rank = 0, .kind = "compare", .step = 3, .name = "resumed"};
+  const Where loaded{.rank = 0, .kind = "compare", .step = 4, .name = "loaded"};
   const Where counted{.rank = 0, .kind = "resumed"};
   judge_rows("D47.resume", kResumed,
              {

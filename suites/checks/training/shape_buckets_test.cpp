@@ -44,7 +44,7 @@ TEST(ShapeBuckets, Rows) {
                [=](Attempt& a) {
                  for (std::int64_t index = 7; index < 11; ++index) {
                    erase(a, step(index));
-                   erase(a, {.rank = 0, .kind = "compare", .step = index, .subject = "buckets"});
+                   erase(a, {.rank = 0, .kind = "compare", .step = index, .name = "buckets"});
                  }
                  set(a, {.rank = 0, .kind = "evictions"}, "step", 6);
                },
@@ -59,7 +59,7 @@ TEST(ShapeBuckets, Rows) {
            .change =
                [=](Attempt& a) {
                  erase(a, step(10));
-                 erase(a, {.rank = 0, .kind = "compare", .step = 10, .subject = "buckets"});
+                 erase(a, {.rank = 0, .kind = "compare", .step = 10, .name = "buckets"});
                },
            .rank = 0,
            .said = {"rank 0 left no `bucket` line at step 10"}},

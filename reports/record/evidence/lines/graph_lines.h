@@ -148,9 +148,9 @@ struct PoisonLine {
           kCount);
     field("launches", &PoisonLine::launches, "graph launches, counted on the device", 1,
           {.at_least = 0, .since = 9});
-    field("watched", &PoisonLine::announced, "launches that the engine announced before", 1,
+    field("announced", &PoisonLine::announced, "launches that the engine announced before", 1,
           {.at_least = 0, .since = 9});
-    field("looked_at", &PoisonLine::inspected, "launches whose outputs were looked at afterwards",
+    field("inspected", &PoisonLine::inspected, "launches whose outputs were looked at afterwards",
           1, {.at_least = 0, .since = 9});
     field("unregistered", &PoisonLine::unregistered,
           "tensors that the step hands out and whose addresses are not registered", JsonText{"[]"},
@@ -192,7 +192,7 @@ struct ReplayLine {
 
 struct OperandsLine {
   static constexpr std::string_view
-      kKind = "freed",
+      kKind = "operands",
       kDoc = "Before a replay: whether the memory that the graph's nodes name still has an owner.";
   std::string arm;
   std::int64_t step = 0, blocks = 0;
@@ -202,7 +202,7 @@ struct OperandsLine {
   static void fields(Visitor& field) {
     field("arm", &OperandsLine::arm, "the arm", "lockstep_graph", kFilled);
     field("step", &OperandsLine::step, "step of the arm, from 0", 3, kCount);
-    field("operands", &OperandsLine::blocks, "blocks of memory looked at", 120, kCount);
+    field("blocks", &OperandsLine::blocks, "blocks of memory looked at", 120, kCount);
     field("freed", &OperandsLine::freed, "those that were freed since the capture",
           JsonText{R"(["0x7f0000000200, 4096 bytes"])"}, kFilled);
   }
@@ -210,7 +210,7 @@ struct OperandsLine {
 
 struct HandedOutLine {
   static constexpr std::string_view
-      kKind = "kept",
+      kKind = "handed_out",
       kDoc = "What a step handed out to its caller, as it was then and one step later.";
   std::string arm;
   std::int64_t step = 0;
@@ -222,8 +222,8 @@ struct HandedOutLine {
     field("step", &HandedOutLine::step, "step that handed it out, from 0", 3, kCount);
     field("what", &HandedOutLine::what, "what was handed out", "losses", kFilled);
     field("digest", &HandedOutLine::digest, "its digest then", "3f9ac1d20b7e6655", kDigest);
-    field("later", &HandedOutLine::later_digest, "its digest one step later", "3f9ac1d20b7e6655",
-          kDigest);
+    field("later_digest", &HandedOutLine::later_digest, "its digest one step later",
+          "3f9ac1d20b7e6655", kDigest);
   }
 };
 
@@ -251,7 +251,7 @@ struct FailedCaptureLine {
 
 struct ScribbledLine {
   static constexpr std::string_view
-      kKind = "overwritten",
+      kKind = "scribbled",
       kDoc =
           "Before a step all memory that the allocator caches and no tensor owns was filled with "
           "NaN, except graph pools.";
@@ -268,7 +268,7 @@ struct ScribbledLine {
 
 struct DelayedStepsLine {
   static constexpr std::string_view
-      kKind = "late",
+      kKind = "delayed_steps",
       kDoc =
           "Steps of an arm before which the other streams, or in turn its own stream, were "
           "delayed.";
@@ -285,7 +285,7 @@ struct DelayedStepsLine {
     field("ms", &DelayedStepsLine::ms, "length of each delay (ms)", 6.0, {.more_than = 0});
     field("streams", &DelayedStepsLine::streams, "other streams of the device that were delayed",
           31, kCount);
-    field("ways", &DelayedStepsLine::branches, "delayed branches within the arm's graphs", 12,
+    field("branches", &DelayedStepsLine::branches, "delayed branches within the arm's graphs", 12,
           kCount);
   }
 };
@@ -305,7 +305,7 @@ struct EvaluatedLine {
     field("evaluations", &EvaluatedLine::evaluations, "batches evaluated", 5, kPositive);
     field("captures", &EvaluatedLine::captures, "graphs captured for evaluation", 1, kCount);
     field("replays", &EvaluatedLine::replays, "graph launches", 3, kCount);
-    field("watched", &EvaluatedLine::announced,
+    field("announced", &EvaluatedLine::announced,
           "of the replays, those whose addresses and outputs were looked at", 3,
           {.at_least = 0, .since = 5});
   }
@@ -369,7 +369,7 @@ struct EvictionsLine {
   template <class Visitor>
   static void fields(Visitor& field) {
     field("arm", &EvictionsLine::arm, "the arm", "buckets_graph", kFilled);
-    field("subject", &EvictionsLine::run, "the run: buckets, or buckets_free_run without waits",
+    field("run", &EvictionsLine::run, "the run: buckets, or buckets_free_run without waits",
           "buckets_free_run", kFilled);
     field("step", &EvictionsLine::step, "last step of the run", 12, kCount);
     field("in_flight", &EvictionsLine::in_flight,

@@ -128,7 +128,7 @@ struct RacesLine {
 
   template <class Visitor>
   static void fields(Visitor& field) {
-    field("looks", &RacesLine::accesses, "accesses looked at", 18211, kCount);
+    field("accesses", &RacesLine::accesses, "accesses looked at", 18211, kCount);
     field("count", &RacesLine::count, "races among them", 1, kCount);
     field("found", &RacesLine::found, "the first races",
           JsonText{R"(["aten::copy_ writes 256 bytes on stream 2 that aten::index reads on stream )"

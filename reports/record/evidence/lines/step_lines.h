@@ -87,7 +87,7 @@ struct CompareLine {
           kFilled);
     field("right", &CompareLine::right, "the arm that has to have the same", "lockstep_graph",
           kFilled);
-    field("subject", &CompareLine::compared, "which comparison of the case this is", "lockstep",
+    field("compared", &CompareLine::compared, "which comparison of the case this is", "lockstep",
           kFilled);
     field("step", &CompareLine::step, "step of both arms, from 0", 3, kCount);
     field("input", &CompareLine::input, "whose inputs the step had", "fresh", kInputs);
@@ -166,7 +166,7 @@ struct ReferenceLine {
 
   template <class Visitor>
   static void fields(Visitor& field) {
-    field("subject", &ReferenceLine::compared, "losses or gradients", "losses", kFilled);
+    field("compared", &ReferenceLine::compared, "losses or gradients", "losses", kFilled);
     field("precision", &ReferenceLine::precision, "precision in which the two are compared", "fp32",
           {.one_of = "fp32|bf16|fp16"});
     field.part(&ReferenceLine::distance);
@@ -215,7 +215,7 @@ struct RngLine {
 
 struct HyperparameterLine {
   static constexpr std::string_view
-      kKind = "knob",
+      kKind = "hyperparameter",
       kDoc =
           "A number that the host changes between steps, and what the step really used: the "
           "learning rate, Adam's step number, the loss scale, and counts of the host's work.";
@@ -228,7 +228,7 @@ struct HyperparameterLine {
   static void fields(Visitor& field) {
     field("arm", &HyperparameterLine::arm, "the arm", "lockstep_graph", kFilled);
     field("step", &HyperparameterLine::step, "step of the arm, from 0", 2, kCount);
-    field("knob", &HyperparameterLine::name, "what it is", "learning_rate", kFilled);
+    field("name", &HyperparameterLine::name, "what it is", "learning_rate", kFilled);
     field("host", &HyperparameterLine::host, "what the host set or expects", 0.09);
     field("effective", &HyperparameterLine::effective, "what the step used, measured", 0.0900001);
     field("bound", &HyperparameterLine::bound, "how far the measurement may be off", 0.0005);
@@ -327,7 +327,7 @@ struct Fp8WeightsLine {
   static void fields(Visitor& field) {
     field("arm", &Fp8WeightsLine::arm, "the arm", "lockstep_graph", kFilled);
     field("step", &Fp8WeightsLine::step, "step of the arm, from 0", 2, kCount);
-    field("made", &Fp8WeightsLine::copies, "rounded copies made by each layer of this rank",
+    field("copies", &Fp8WeightsLine::copies, "rounded copies made by each layer of this rank",
           JsonText{"[0, 4]"}, kCount);
   }
 };
