@@ -1,4 +1,4 @@
-// How a launcher makes ranks wait that it starts before their turn. The environment variable
+// How ranks that a launcher starts before their turn are made to wait. The environment variable
 // kGoVariable names a file in the batch's folder in memory, where a file costs least. The ranks
 // use the device once the file with the suffix kDeviceSuffix exists, and begin their cases once the
 // file itself exists.

@@ -26,7 +26,7 @@ std::optional<Result> result_from(std::string_view text);
 
 /// One check of an attempt.
 struct CheckResult {
-  std::string check;  // D07.static_addresses
+  std::string check;  // for example D07.static_addresses
   Result result = Result::unexercised;
   std::optional<int> rank;  // the rank that shows the failure, if one does
   Message message;          // after a pass only what and got are set

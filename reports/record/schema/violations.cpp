@@ -15,8 +15,9 @@ std::string_view embedded(std::string_view name);
 namespace graphproof::record {
 namespace {
 
-/// The definition that `value` claims to be by its `kind` or `event`, "" if there is none: of a
-/// schema that is a choice of named definitions, "oneOf fails" would name none of the mistakes.
+/// The name of the definition that `value` claims to be by its `kind` or `event`; "" if there is
+/// none. Against a choice of definitions the library only reports that oneOf fails, which names no
+/// mistake.
 std::string claimed(const nlohmann::json& schema, const nlohmann::json& value) {
   if (!schema.contains("oneOf") || !value.is_object()) return "";
   for (const char* key : {"kind", "event"}) {

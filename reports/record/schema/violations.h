@@ -1,5 +1,5 @@
-// For tests of every folder: what a JSON value breaks of the schema of its file kind. The schemas
-// are inside the library, so a test needs no path.
+// For tests of every folder: where a JSON value violates the schema of its kind of file. The
+// schemas are inside the library, so a test needs no path.
 #pragma once
 
 #include <memory>
@@ -10,8 +10,7 @@
 
 namespace graphproof::record {
 
-/// The file kinds with a schema: batch, heartbeat, evidence, checks, plan, record, run, context,
-/// summary, faults, live, compare, shrink.
+/// The kinds of files with a schema: the NAME of every reports/record/schema/NAME.schema.json.
 const std::vector<std::string_view>& schema_names();
 
 /// One schema, parsed once for many values.
@@ -21,8 +20,8 @@ class SchemaOf {
   explicit SchemaOf(std::string_view name);
   ~SchemaOf();
 
-  /// One sentence per violation, with the place in the value; empty if `value` is as the schema
-  /// wants. Of kinds that are line by line (heartbeat, evidence, plan, record) `value` is one line.
+  /// One sentence per violation, with its place in the value; empty if `value` fits the schema. For
+  /// kinds of files with one value a line (heartbeat, evidence, plan, record), `value` is a line.
   std::vector<std::string> violations(const nlohmann::json& value);
 
  private:

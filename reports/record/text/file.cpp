@@ -100,13 +100,13 @@ Lines split_lines(std::string_view text) {
 Lines read_lines(const std::filesystem::path& file) { return split_lines(read_text(file)); }
 
 void write_atomically(const std::filesystem::path& file, std::string_view text, Survives survives) {
-  const std::filesystem::path beside = file.string() + ".writing-" + std::to_string(::getpid());
+  const std::filesystem::path temporary = file.string() + ".writing-" + std::to_string(::getpid());
   const Descriptor descriptor{
-      ::open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)};
+      ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)};
   if (descriptor.value < 0) cannot_write(file, errno);
   const auto give_up = [&] {
     const int error = errno;
-    ::unlink(beside.c_str());
+    ::unlink(temporary.c_str());
     cannot_write(file, error);
   };
   while (!text.empty()) {
@@ -117,7 +117,7 @@ void write_atomically(const std::filesystem::path& file, std::string_view text, 
   }
   // The bytes must be on the disk before the rename is, which could otherwise be written first.
   if (survives == Survives::power_failure && ::fsync(descriptor.value) != 0) give_up();
-  if (::rename(beside.c_str(), file.c_str()) != 0) give_up();
+  if (::rename(temporary.c_str(), file.c_str()) != 0) give_up();
 }
 
 void write_json(const std::filesystem::path& file, const Json& value, Survives survives) {

@@ -32,7 +32,7 @@ constexpr std::string_view name(Phase phase) {
   return kPhaseNames[static_cast<std::size_t>(phase)];
 }
 
-/// The phase of that name; nothing if there is none.
+/// The phase of that name; empty if there is none.
 constexpr std::optional<Phase> phase_from(std::string_view text) {
   for (std::size_t i = 0; i < kPhaseCount; ++i)
     if (kPhaseNames[i] == text) return static_cast<Phase>(i);

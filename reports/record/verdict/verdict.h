@@ -86,7 +86,7 @@ class Verdict {
   /// The default is never `pass`: a verdict that was not set is `not_run`.
   constexpr Verdict() : Verdict(index_of("not_run")) {}
 
-  /// The verdict spelled `text`; nothing if the table has none.
+  /// The verdict spelled `text`; empty if the table has none.
   static constexpr std::optional<Verdict> from(std::string_view text) {
     for (std::size_t i = 0; i < kVerdictCount; ++i)
       if (kVerdicts[i].text == text) return Verdict(i);
