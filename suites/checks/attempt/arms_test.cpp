@@ -24,12 +24,12 @@ TEST(ControlArms, BeforeRevisionFiveEagerBRepeatsEager) {
                   false);
             },
         .rank = 0,
-        .said = {"eager_b differs from eager_a at step 4"}},
+        .mentions = {"eager_b differs from eager_a at step 4"}},
        {.name = "absent",
         .change =
             [](Attempt& a) { erase(a, {.rank = 0, .kind = "step", .arm = "eager_b", .step = 3}); },
         .rank = 0,
-        .said = {"`step` line of arm eager_b at step 3"}}},
+        .mentions = {"`step` line of arm eager_b at step 3"}}},
       kDevice, 4);
 }
 
@@ -42,7 +42,7 @@ TEST(ControlArms, BeforeRevisionFiveGraphBRepeatsTheGraphByItsBytes) {
                          "equal", false);
                    },
                .rank = 0,
-               .said = {"graph_b differs from lockstep_graph at step 4"}},
+               .mentions = {"graph_b differs from lockstep_graph at step 4"}},
               {.name = "another arm's comparison",
                .change =
                    [](Attempt& a) {
@@ -50,7 +50,7 @@ TEST(ControlArms, BeforeRevisionFiveGraphBRepeatsTheGraphByItsBytes) {
                          "solo_graph");
                    },
                .rank = 0,
-               .said = {"lockstep_graph with solo_graph"}}},
+               .mentions = {"lockstep_graph with solo_graph"}}},
              kDevice, 4);
 }
 
@@ -60,7 +60,7 @@ TEST(GraphArms, BeforeRevisionFiveGraphBCaptures) {
       {{.name = "absent",
         .change = [](Attempt& a) { erase(a, {.rank = 0, .kind = "state", .arm = "graph_b"}); },
         .rank = 0,
-        .said = {"`state` line of the capture of arm graph_b"}}},
+        .mentions = {"`state` line of the capture of arm graph_b"}}},
       kDevice, 4);
 }
 
@@ -70,14 +70,14 @@ TEST(WatchedReplays, BeforeRevisionFiveThoseOfGraphBAreToo) {
       {{.name = "absent",
         .change = [](Attempt& a) { erase(a, {.rank = 0, .kind = "poison", .arm = "graph_b"}); },
         .rank = 0,
-        .said = {"`poison` line of arm graph_b at step 2"}},
+        .mentions = {"`poison` line of arm graph_b at step 2"}},
        {.name = "canaries left",
         .change =
             [](Attempt& a) {
               set(a, {.rank = 0, .kind = "poison", .arm = "graph_b", .step = 2}, "canary_words", 1);
             },
         .rank = 0,
-        .said = {"in arm graph_b at step 2"}}},
+        .mentions = {"in arm graph_b at step 2"}}},
       kDevice, 4);
   judge_rows("D07.static_addresses", kGraphs,
              {{.name = "absent",
@@ -86,7 +86,7 @@ TEST(WatchedReplays, BeforeRevisionFiveThoseOfGraphBAreToo) {
                      erase(a, {.rank = 0, .kind = "address", .arm = "graph_b", .step = 4});
                    },
                .rank = 0,
-               .said = {"`address` line of arm graph_b at step 4"}}},
+               .mentions = {"`address` line of arm graph_b at step 4"}}},
              kDevice, 4);
   judge_rows("D43.replays", kGraphs,
              {{.name = "captured again",
@@ -96,7 +96,7 @@ TEST(WatchedReplays, BeforeRevisionFiveThoseOfGraphBAreToo) {
                          "recaptures", 1);
                    },
                .rank = 0,
-               .said = {"arm graph_b", "1 recaptures"}}},
+               .mentions = {"arm graph_b", "1 recaptures"}}},
              kDevice, 4);
 }
 

@@ -78,7 +78,7 @@ void judge_comparison(Judgement& judgement, const RankFiles& files, const Compar
     return;
   }
   if (line.equal && !line.mismatch) {
-    judgement.saw(files.rank);
+    judgement.confirm(files.rank);
     return;
   }
   judgement.defect(

@@ -58,7 +58,7 @@ void judge_distance(Judgement& judgement, const RankFiles& files, const record::
          .want = concat(widest, " at most"),
          .why = "reordered sums cannot explain more"});
   } else {
-    judgement.saw(files.rank);
+    judgement.confirm(files.rank);
   }
 }
 

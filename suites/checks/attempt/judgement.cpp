@@ -94,7 +94,7 @@ record::CheckResult Judgement::result(std::string summary, std::string want) {
   if (settled_ && !damage_) return *settled_;
   if (!defect_) {
     for (const RankFiles& files : attempt_.ranks)
-      if (!sightings_.contains(files.rank)) absent(files, "evidence for this check");
+      if (!confirmed_.contains(files.rank)) absent(files, "evidence for this check");
   }
   const std::optional<Defect>& found = defect_ ? defect_ : missing_ ? missing_ : damage_;
   if (found) {

@@ -86,7 +86,7 @@ class Judgement {
            step);
   }
   /// Evidence of `rank` that was judged and found in order.
-  void saw(int rank) { ++sightings_[rank]; }
+  void confirm(int rank) { ++confirmed_[rank]; }
 
   /// `summary` and `want` are the got and want of a pass.
   record::CheckResult result(std::string summary, std::string want);
@@ -104,7 +104,7 @@ class Judgement {
   std::optional<Defect> defect_, missing_;
   std::optional<Defect> damage_;  // of a line whose kind the check asked for
   std::optional<std::string> unexercised_;
-  std::map<int, int> sightings_;
+  std::map<int, int> confirmed_;
 };
 
 }  // namespace graphproof::checks

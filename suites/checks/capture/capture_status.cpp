@@ -45,7 +45,7 @@ record::CheckResult capture_status(Judgement& judgement, const Attempt& attempt)
   for (const RankFiles& files : attempt.ranks) {
     for (const CaptureLine& capture : judgement.lines<CaptureLine>(files)) {
       if (succeeded(capture)) {
-        judgement.saw(files.rank);
+        judgement.confirm(files.rank);
         joined(files, capture);
       } else {
         refused(files, std::nullopt, capture_name(capture), capture.code, capture.site,

@@ -23,8 +23,8 @@ TEST(CaptureStatus, Rows) {
                  {.name = "an error in phase capture",
                   .change = [](Attempt& a) { add(a, 0, refused_operator()); },
                   .rank = 0,
-                  .said = {"the capture of arm lockstep_graph failed",
-                           "code 900 at aten::_local_scalar_dense: operation not permitted"}},
+                  .mentions = {"the capture of arm lockstep_graph failed",
+                               "code 900 at aten::_local_scalar_dense: operation not permitted"}},
                  {.name = "a host synchronisation (M01)",
                   .change =
                       [=](Attempt& a) {
@@ -41,13 +41,13 @@ TEST(CaptureStatus, Rows) {
                              {"last_phase", "capture"}});
                       },
                   .rank = 0,
-                  .said = {"the capture of arm lockstep_graph failed",
-                           "code 900 at aten::_local_scalar_dense"},
+                  .mentions = {"the capture of arm lockstep_graph failed",
+                               "code 900 at aten::_local_scalar_dense"},
                   .also = {"*"}},
                  {.name = "a code beside ok",
                   .change = [=](Attempt& a) { set(a, capture, "code", 901); },
                   .rank = 0,
-                  .said = {"code 901"},
+                  .mentions = {"code 901"},
                   .also = {"D15.census"}},
                  {.name = "a fork whose only work is NCCL's, not joined (M11)",
                   .change =
@@ -57,18 +57,18 @@ TEST(CaptureStatus, Rows) {
                              "ncclDevKernel_AllReduce_Sum_f32_RING_LL"});
                       },
                   .rank = 0,
-                  .said = {"left work that its stream does not wait for",
-                           "2 unjoined, the first is \"ncclDevKernel_AllReduce"}},
+                  .mentions = {"left work that its stream does not wait for",
+                               "2 unjoined, the first is \"ncclDevKernel_AllReduce"}},
                  {.name = "no capture",
                   .change = [=](Attempt& a) { erase(a, capture); },
                   .rank = 0,
-                  .said = {"`capture` line of arm lockstep_graph"},
+                  .mentions = {"`capture` line of arm lockstep_graph"},
                   .also = {"D15.census", "D18.coverage", "D37.warmed_up"}},
                  {.name = "died before",
                   .change = [=](Attempt& a) { die_before(a, capture); },
                   .want = record::Result::unexercised,
                   .rank = std::nullopt,
-                  .said = {"so there is no `capture` line"},
+                  .mentions = {"so there is no `capture` line"},
                   .also = {"*"}},
              });
 }

@@ -50,7 +50,7 @@ record::CheckResult census(Judgement& judgement, const Attempt& attempt) {
                           .want = nodes_text(other),
                           .why = "two captures of the same step recorded different work"});
       }
-      judgement.saw(files.rank);
+      judgement.confirm(files.rank);
     }
     for (const char* arm : graph_arms(attempt)) {
       if (!captured.contains(arm))

@@ -16,16 +16,17 @@ TEST(Census, Rows) {
                  set(a, {.rank = 0, .kind = "capture", .arm = "solo_graph"}, "signature", "00");
                },
            .rank = 0,
-           .said = {"graph training of arm solo_graph holds other nodes than graph training of arm "
-                    "lockstep_graph",
-                    "signature 00"}},
+           .mentions =
+               {"graph training of arm solo_graph holds other nodes than graph training of arm "
+                "lockstep_graph",
+                "signature 00"}},
           {.name = "the free run captured something else",
            .change =
                [](Attempt& a) {
                  set(a, {.rank = 0, .kind = "capture", .arm = "free_graph"}, "signature", "00");
                },
            .rank = 0,
-           .said = {"arm free_graph"}},
+           .mentions = {"arm free_graph"}},
           {.name = "an empty graph (M85)",
            .change =
                [](Attempt& a) {
@@ -33,20 +34,20 @@ TEST(Census, Rows) {
                  set(a, {.rank = 0, .kind = "capture"}, "census", nlohmann::json::object());
                },
            .rank = 0,
-           .said = {"does not add up", "0 nodes, 0 counted"}},
+           .mentions = {"does not add up", "0 nodes, 0 counted"}},
           {.name = "miscounted",
            .change = [](Attempt& a) { set(a, {.rank = 0, .kind = "capture"}, "nodes", 390); },
            .rank = 0,
-           .said = {"390 nodes, 391 counted"}},
+           .mentions = {"390 nodes, 391 counted"}},
           {.name = "no signature",
            .change = [](Attempt& a) { set(a, {.rank = 0, .kind = "capture"}, "signature", ""); },
            .rank = 0,
-           .said = {"does not add up"}},
+           .mentions = {"does not add up"}},
           {.name = "an arm without capture",
            .change =
                [](Attempt& a) { erase(a, {.rank = 0, .kind = "capture", .arm = "solo_graph"}); },
            .rank = 0,
-           .said = {"successful `capture` line of arm solo_graph"},
+           .mentions = {"successful `capture` line of arm solo_graph"},
            .also = {"D18.coverage", "D19.capture_status", "D37.warmed_up"}},
       });
 }
@@ -67,7 +68,7 @@ TEST(Census, EveryArmCapturesTheSameGraphs) {
           {.name = "one of two graphs in one arm",
            .change = capture("free_graph", "training"),
            .rank = 0,
-           .said = {"`capture` line of graph training of arm free_graph"}},
+           .mentions = {"`capture` line of graph training of arm free_graph"}},
           {.name = "the optimizer's in no arm",
            .change =
                [=](Attempt& a) {
@@ -75,11 +76,11 @@ TEST(Census, EveryArmCapturesTheSameGraphs) {
                    capture(arm, "optimizer")(a);
                },
            .rank = 0,
-           .said = {"`capture` line of graph optimizer of arm lockstep_graph"}},
+           .mentions = {"`capture` line of graph optimizer of arm lockstep_graph"}},
           {.name = "that of evaluation",
            .change = capture("lockstep_graph", "validation"),
            .rank = 0,
-           .said = {"`capture` line of graph validation of arm lockstep_graph"}},
+           .mentions = {"`capture` line of graph validation of arm lockstep_graph"}},
       });
 }
 

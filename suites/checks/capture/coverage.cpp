@@ -72,7 +72,7 @@ void judge_replay(Judgement& judgement, const RankFiles& files, const ReplayLine
          .why = "what a replay leaves out keeps its old result without any error"});
     return;
   }
-  judgement.saw(files.rank);
+  judgement.confirm(files.rank);
 }
 
 /// One replay between the looks, except where an arm runs free: nothing may look until it has

@@ -23,7 +23,7 @@ record::CheckResult failed_capture_leaves_nothing(Judgement& judgement, const At
   for (const RankFiles& files : attempt.ranks) {
     for (const FailedCaptureLine& line : judgement.lines<FailedCaptureLine>(files)) {
       if (line.pool_bytes <= 0) {
-        judgement.saw(files.rank);
+        judgement.confirm(files.rank);
         continue;
       }
       judgement.defect(

@@ -20,7 +20,7 @@ record::CheckResult operands_alive(Judgement& judgement, const Attempt& attempt)
         judgement.absent<OperandsLine>(files, "of arm lockstep_graph", step);
     for (const OperandsLine& line : judgement.lines<OperandsLine>(files)) {
       if (line.freed.empty() && line.blocks > 0) {
-        judgement.saw(files.rank);
+        judgement.confirm(files.rank);
         continue;
       }
       judgement.defect(

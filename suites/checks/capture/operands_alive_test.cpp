@@ -7,27 +7,28 @@ namespace {
 
 TEST(OperandsAlive, Rows) {
   const Where third{.rank = 1, .kind = "operands", .arm = "lockstep_graph", .step = 3};
-  judge_rows("D05.operands_alive", kTwoRanks,
-             {
-                 {.name = "a freed input (M27)",
-                  .change =
-                      [=](Attempt& a) {
-                        set(a, third, "freed",
-                            {"0x7f0000000200, 4096 bytes", "0x7f0000002200, 512 bytes"});
-                      },
-                  .rank = 1,
-                  .said = {"a graph of arm lockstep_graph is about to touch memory that was freed",
-                           "0x7f0000000200, 4096 bytes, and 1 more"}},
-                 {.name = "nothing was looked at",
-                  .change = [=](Attempt& a) { set(a, third, "blocks", 0); },
-                  .rank = 1,
-                  .said = {"0 blocks looked at"}},
-                 {.name = "absent",
-                  .change = [=](Attempt& a) { erase(a, third); },
-                  .rank = 1,
-                  .said = {"`operands` line of arm lockstep_graph at step 3"}},
-                 rank_died(third),
-             });
+  judge_rows(
+      "D05.operands_alive", kTwoRanks,
+      {
+          {.name = "a freed input (M27)",
+           .change =
+               [=](Attempt& a) {
+                 set(a, third, "freed",
+                     {"0x7f0000000200, 4096 bytes", "0x7f0000002200, 512 bytes"});
+               },
+           .rank = 1,
+           .mentions = {"a graph of arm lockstep_graph is about to touch memory that was freed",
+                        "0x7f0000000200, 4096 bytes, and 1 more"}},
+          {.name = "nothing was looked at",
+           .change = [=](Attempt& a) { set(a, third, "blocks", 0); },
+           .rank = 1,
+           .mentions = {"0 blocks looked at"}},
+          {.name = "absent",
+           .change = [=](Attempt& a) { erase(a, third); },
+           .rank = 1,
+           .mentions = {"`operands` line of arm lockstep_graph at step 3"}},
+          rank_died(third),
+      });
 }
 
 TEST(OperandsAlive, AreJudgedOnBothDevices) {

@@ -15,7 +15,7 @@ record::CheckResult outputs_registered(Judgement& judgement, const Attempt& atte
         judgement.absent<record::PoisonLine>(files, concat("of arm ", arm), step);
     for (const record::PoisonLine& line : judgement.lines<record::PoisonLine>(files)) {
       if (line.unregistered && line.unregistered->empty()) {
-        judgement.saw(files.rank);
+        judgement.confirm(files.rank);
         continue;
       }
       judgement.defect(

@@ -9,26 +9,27 @@ using nlohmann::json;
 
 TEST(OutputsRegistered, Rows) {
   const Where at_three{.rank = 1, .kind = "poison", .arm = "lockstep_graph", .step = 3};
-  judge_rows(
-      "D07.outputs_registered", {{"impl", "full_iteration"}, {"tp", 2}},
-      {
-          {.name = "an address that nobody watched",
-           .change =
-               [=](Attempt& a) {
-                 set(a, at_three, "unregistered", json::array({"param:layers.0.norm.weight"}));
-               },
-           .rank = 1,
-           .said = {"what a step of arm lockstep_graph hands out", "param:layers.0.norm.weight"}},
-          {.name = "nobody looked",
-           .change = [=](Attempt& a) { unset(a, at_three, "unregistered"); },
-           .rank = 1,
-           .said = {"unregistered: unknown"}},
-          {.name = "absent",
-           .change = [=](Attempt& a) { erase(a, at_three); },
-           .rank = 1,
-           .said = {"`poison` line of arm lockstep_graph at step 3"},
-           .also = {"D03.launches_watched", "D03.outputs_written"}},
-      });
+  judge_rows("D07.outputs_registered", {{"impl", "full_iteration"}, {"tp", 2}},
+             {
+                 {.name = "an address that nobody watched",
+                  .change =
+                      [=](Attempt& a) {
+                        set(a, at_three, "unregistered",
+                            json::array({"param:layers.0.norm.weight"}));
+                      },
+                  .rank = 1,
+                  .mentions = {"what a step of arm lockstep_graph hands out",
+                               "param:layers.0.norm.weight"}},
+                 {.name = "nobody looked",
+                  .change = [=](Attempt& a) { unset(a, at_three, "unregistered"); },
+                  .rank = 1,
+                  .mentions = {"unregistered: unknown"}},
+                 {.name = "absent",
+                  .change = [=](Attempt& a) { erase(a, at_three); },
+                  .rank = 1,
+                  .mentions = {"`poison` line of arm lockstep_graph at step 3"},
+                  .also = {"D03.launches_watched", "D03.outputs_written"}},
+             });
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ record::CheckResult pool_order(Judgement& judgement, const Attempt& attempt) {
         judgement.absent<ReplayLine>(files, concat("of arm ", arm));
     for (const ReplayLine& line : judgement.lines<ReplayLine>(files)) {
       if (line.out_of_order == 0) {
-        judgement.saw(files.rank);
+        judgement.confirm(files.rank);
         continue;
       }
       judgement.defect(

@@ -26,7 +26,7 @@ record::CheckResult races(Judgement& judgement, const Attempt& attempt) {
     }
     looks += line->accesses;
     if (line->count == 0) {
-      judgement.saw(files.rank);
+      judgement.confirm(files.rank);
       continue;
     }
     judgement.defect(

@@ -21,15 +21,15 @@ TEST(Races, Rows) {
                       "2"});
                },
            .rank = 1,
-           .said = {"touches the same bytes", "got 2 races", "aten::copy_ writes on stream 2"}},
+           .mentions = {"touches the same bytes", "got 2 races", "aten::copy_ writes on stream 2"}},
           {.name = "nothing was looked at",
            .change = [=](Attempt& a) { set(a, line, "accesses", 0); },
            .rank = 1,
-           .said = {"`races` line that has looked at something"}},
+           .mentions = {"`races` line that has looked at something"}},
           {.name = "absent",
            .change = [=](Attempt& a) { erase(a, line); },
            .rank = 1,
-           .said = {"`races` line"}},
+           .mentions = {"`races` line"}},
       });
 }
 

@@ -49,7 +49,7 @@ record::CheckResult rank_signatures(Judgement& judgement, const Attempt& attempt
                             .want = nodes_text(*other),
                             .why = "ranks that replay different graphs wait for each other or mix "
                                    "up their collectives"});
-        judgement.saw(rank);
+        judgement.confirm(rank);
       }
       for (const char* arm : graph_arms(attempt))
         if (!arms.contains(arm))

@@ -14,7 +14,7 @@ TEST(RankSignatures, Rows) {
           {.name = "rank 1 captured something else",
            .change = [](Attempt& a) { set(a, {.rank = 1, .kind = "capture"}, "signature", "ff"); },
            .rank = 1,
-           .said = {"of rank 1 differs from that of rank 0", "signature ff"}},
+           .mentions = {"of rank 1 differs from that of rank 0", "signature ff"}},
           {.name = "rank 1 has another graph",
            .change =
                [](Attempt& a) {
@@ -22,19 +22,19 @@ TEST(RankSignatures, Rows) {
                      "validation");
                },
            .rank = 0,
-           .said = {"validation"},
+           .mentions = {"validation"},
            .also = {"D15.census"}},
           {.name = "rank 1 has no capture",
            .change = [](Attempt& a) { erase(a, {.rank = 1, .kind = "capture"}); },
            .rank = 1,
-           .said = {"rank 1 left no successful"},
+           .mentions = {"rank 1 left no successful"},
            .also = {"D15.census", "D18.coverage", "D19.capture_status", "D31.pool_sharing",
                     "D37.warmed_up"}},
           {.name = "rank 1 died",
            .change = [](Attempt& a) { die_before(a, {.rank = 1, .kind = "capture"}); },
            .want = record::Result::unexercised,
            .rank = std::nullopt,
-           .said = {"rank 1"},
+           .mentions = {"rank 1"},
            .also = {"*"}},
       });
 }
@@ -60,7 +60,7 @@ TEST(RankSignatures, ContextParallelRanksOfAMambaLayerHaveAsManyNodesOfEachKind)
            .change = [](Attempt& a) { set(a, {.rank = 1, .kind = "capture"}, "signature", "ff"); },
            .want = record::Result::pass,
            .rank = std::nullopt,
-           .said = {"equal on 2 ranks"}},
+           .mentions = {"equal on 2 ranks"}},
           {.name = "one kernel more",
            .change =
                [](Attempt& a) {
@@ -68,7 +68,7 @@ TEST(RankSignatures, ContextParallelRanksOfAMambaLayerHaveAsManyNodesOfEachKind)
                  set(a, {.rank = 1, .kind = "capture"}, "nodes", 121);
                },
            .rank = 1,
-           .said = {"of rank 1 differs from that of rank 0"}},
+           .mentions = {"of rank 1 differs from that of rank 0"}},
       });
 }
 

@@ -26,7 +26,7 @@ record::CheckResult registered_generators(Judgement& judgement, const Attempt& a
     for (const auto& [arm, capture] : last) {
       if (capture->generators && capture->generators_wanted > 0 &&
           capture->generators == capture->generators_wanted) {
-        judgement.saw(files.rank);
+        judgement.confirm(files.rank);
         continue;
       }
       judgement.defect(

@@ -14,7 +14,7 @@ using record::ReplayLine;
 void judge_line(Judgement& judgement, const RankFiles& files, const ReplayLine& line) {
   const std::int64_t want = judgement.expected().replays_until(line.step);
   if (line.replays == want && line.fallbacks == 0 && line.recaptures == 0) {
-    judgement.saw(files.rank);
+    judgement.confirm(files.rank);
     return;
   }
   judgement.defect(

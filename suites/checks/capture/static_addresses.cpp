@@ -56,7 +56,7 @@ record::CheckResult static_addresses(Judgement& judgement, const Attempt& attemp
              .want = concat(first, ", as before the first replay, and at least one"),
              .why = "an address that nobody registered is not watched"});
       } else {
-        judgement.saw(files.rank);
+        judgement.confirm(files.rank);
       }
     }
   }

@@ -18,21 +18,21 @@ TEST(StaticAddresses, Rows) {
           {.name = "a static input moved (M26)",
            .change = [=](Attempt& a) { set(a, at_three, "moved", moved); },
            .rank = 1,
-           .said = {"`tokens.0` of graph training moved after capture, as 1 others did",
-                    "address 0x7f12c0200000 before the replay of step 3",
-                    "0x7f12c0000000, as captured"}},
+           .mentions = {"`tokens.0` of graph training moved after capture, as 1 others did",
+                        "address 0x7f12c0200000 before the replay of step 3",
+                        "0x7f12c0000000, as captured"}},
           {.name = "nothing registered",
            .change = [](Attempt& a) { set(a, {.rank = 0, .kind = "address"}, "registered", 0); },
            .rank = 0,
-           .said = {"0 tensors registered"}},
+           .mentions = {"0 tensors registered"}},
           {.name = "fewer registered later",
            .change = [=](Attempt& a) { set(a, at_three, "registered", 30); },
            .rank = 1,
-           .said = {"30 tensors registered at step 3", "31, as before the first replay"}},
+           .mentions = {"30 tensors registered at step 3", "31, as before the first replay"}},
           {.name = "absent",
            .change = [=](Attempt& a) { erase(a, at_three); },
            .rank = 1,
-           .said = {"`address` line of arm lockstep_graph at step 3"}},
+           .mentions = {"`address` line of arm lockstep_graph at step 3"}},
       });
 }
 
@@ -49,7 +49,7 @@ TEST(StaticAddresses, OfEveryGraphThatAStepLaunches) {
                      set(a, {.rank = 0, .kind = "end"}, "lines", lines.size() - 1);
                    },
                .rank = 0,
-               .said = {"`address` line of graph optimizer of arm lockstep_graph at step 4"}}});
+               .mentions = {"`address` line of graph optimizer of arm lockstep_graph at step 4"}}});
 }
 
 }  // namespace

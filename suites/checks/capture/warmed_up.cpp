@@ -37,7 +37,7 @@ record::CheckResult warmed_up(Judgement& judgement, const Attempt& attempt) {
         return layer >= forwards;
       });
       if (capture.warmups.value_or(-1) >= wanted && ran) {
-        judgement.saw(files.rank);
+        judgement.confirm(files.rank);
         continue;
       }
       if (!ran) {
@@ -94,7 +94,7 @@ record::CheckResult modules_warmed_up(Judgement& judgement, const Attempt& attem
       const std::int64_t recorded = engine.records_first_step ? expected.forwards_per_step : 0;
       const std::int64_t reported = capture.warmups.value_or(0), wanted = recorded + reported;
       if (reported > 0 && runs->forwards >= wanted && runs->backwards >= wanted) {
-        judgement.saw(files.rank);
+        judgement.confirm(files.rank);
         continue;
       }
       judgement.defect(

@@ -9,25 +9,26 @@ namespace {
 
 TEST(WarmedUp, Rows) {
   const Where capture{.rank = 1, .kind = "capture", .arm = "solo_graph"};
-  judge_rows("D37.warmed_up", kTwoRanks,
-             {
-                 {.name = "no warm-up (M46)",
-                  .change = [=](Attempt& a) { set(a, capture, "warmups", 0); },
-                  .rank = 1,
-                  .said = {"graph training of arm solo_graph was captured before its work had run",
-                           "0 warm-up runs", "2, as axis warmup_steps says"}},
-                 {.name = "nobody counted",
-                  .change = [=](Attempt& a) { unset(a, capture, "warmups"); },
-                  .rank = 1,
-                  .said = {"unknown warm-up runs"}},
-                 {.name = "a warm-up that the engine counts and no layer (M168)",
-                  .change = [=](Attempt& a) { set(a, capture, "counter_before", {4, 3}); },
-                  .rank = 1,
-                  .said = {"layers had not run before graph training of arm solo_graph", "[4,3]",
-                           "4 at least: 2 eager steps"},
-                  .also = {"D18.coverage"}},
-                 rank_died(capture),
-             });
+  judge_rows(
+      "D37.warmed_up", kTwoRanks,
+      {
+          {.name = "no warm-up (M46)",
+           .change = [=](Attempt& a) { set(a, capture, "warmups", 0); },
+           .rank = 1,
+           .mentions = {"graph training of arm solo_graph was captured before its work had run",
+                        "0 warm-up runs", "2, as axis warmup_steps says"}},
+          {.name = "nobody counted",
+           .change = [=](Attempt& a) { unset(a, capture, "warmups"); },
+           .rank = 1,
+           .mentions = {"unknown warm-up runs"}},
+          {.name = "a warm-up that the engine counts and no layer (M168)",
+           .change = [=](Attempt& a) { set(a, capture, "counter_before", {4, 3}); },
+           .rank = 1,
+           .mentions = {"layers had not run before graph training of arm solo_graph", "[4,3]",
+                        "4 at least: 2 eager steps"},
+           .also = {"D18.coverage"}},
+          rank_died(capture),
+      });
 }
 
 TEST(WarmedUp, OfLocalTheOptimizerRunsOnceBeforeItsCaptureAndItsModulesAsAsked) {
@@ -57,22 +58,22 @@ TEST(ModulesWarmedUp, Rows) {
                  {.name = "no pass but the recorded step's (M169)",
                   .change = runs(2, 2),
                   .rank = 1,
-                  .said = {"the module of graph training of arm solo_graph had run more rarely",
-                           "2 forwards, 2 backwards",
-                           "4 of each at least: 2 warm-ups behind 2 in the recorded step"}},
+                  .mentions = {"the module of graph training of arm solo_graph had run more rarely",
+                               "2 forwards, 2 backwards",
+                               "4 of each at least: 2 warm-ups behind 2 in the recorded step"}},
                  {.name = "passes without their backward (M170)",
                   .change = runs(4, 3),
                   .rank = 1,
-                  .said = {"4 forwards, 3 backwards"}},
+                  .mentions = {"4 forwards, 3 backwards"}},
                  {.name = "an engine that says none",
                   .change = [=](Attempt& a) { set(a, capture, "warmups", 0); },
                   .rank = 1,
-                  .said = {"0 warm-ups"},
+                  .mentions = {"0 warm-ups"},
                   .also = {"D37.warmed_up"}},
                  {.name = "nobody counted in an arm",
                   .change = [=](Attempt& a) { set(a, capture, "module_runs", nullptr); },
                   .rank = 1,
-                  .said = {"`capture` line with `module_runs` of arm solo_graph"}},
+                  .mentions = {"`capture` line with `module_runs` of arm solo_graph"}},
                  rank_died(capture),
              });
   EXPECT_EQ(

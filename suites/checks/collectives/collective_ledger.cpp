@@ -83,7 +83,7 @@ void judge_group(Judgement& judgement, const Attempt& attempt, std::string_view 
              .want = concat("rank ", first_rank, ": ", other->count, " collectives, digest ", want),
              .why = "collectives in another order or size hang, or reduce the wrong data"});
       } else {
-        judgement.saw(rank);
+        judgement.confirm(rank);
       }
     }
   }

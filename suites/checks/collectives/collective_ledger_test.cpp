@@ -23,19 +23,19 @@ TEST(CollectiveLedger, Rows) {
                  set(a, lockstep_of(3), "digest", digests("00", "99aa000000000064"));
                },
            .rank = 3,
-           .said = {"ranks 2 and 3 of one tp group issued other collectives in arm lockstep",
-                    "digest 00", "99aa000000000074"}},
+           .mentions = {"ranks 2 and 3 of one tp group issued other collectives in arm lockstep",
+                        "digest 00", "99aa000000000074"}},
           {.name = "another order in a dp group",
            .change =
                [=](Attempt& a) {
                  set(a, lockstep_of(3), "digest", digests("99aa000000000074", "00"));
                },
            .rank = 3,
-           .said = {"ranks 1 and 3 of one dp group"}},
+           .mentions = {"ranks 1 and 3 of one dp group"}},
           {.name = "another number",
            .change = [=](Attempt& a) { set(a, lockstep_of(1), "count", 41); },
            .rank = 1,
-           .said = {"41 collectives", "42 collectives"}},
+           .mentions = {"41 collectives", "42 collectives"}},
           {.name = "no dp collective at all",
            .change =
                [](Attempt& a) {
@@ -43,34 +43,34 @@ TEST(CollectiveLedger, Rows) {
                      json{{"tp", "11"}});
                },
            .rank = 0,
-           .said = {"rank 0 issued no collective in its dp group"}},
+           .mentions = {"rank 0 issued no collective in its dp group"}},
           {.name = "none at all",
            .change =
                [](Attempt& a) {
                  set(a, {.rank = std::nullopt, .kind = "collectives"}, "count", 0);
                },
            .rank = 0,
-           .said = {"0 collectives"}},
+           .mentions = {"0 collectives"}},
           {.name = "one rank has no ledger of an arm",
            .change = [=](Attempt& a) { erase(a, lockstep_of(1)); },
            .rank = 1,
-           .said = {"`collectives` line of arm lockstep, which rank 0 has"}},
+           .mentions = {"`collectives` line of arm lockstep, which rank 0 has"}},
           {.name = "no rank has a ledger",
            .change = [](Attempt& a) { erase(a, {.rank = std::nullopt, .kind = "collectives"}); },
            .rank = 0,
-           .said = {"rank 0 left no `collectives` line of arm eager_a"}},
+           .mentions = {"rank 0 left no `collectives` line of arm eager_a"}},
           {.name = "no rank has a ledger of an arm",
            .change =
                [](Attempt& a) {
                  erase(a, {.rank = std::nullopt, .kind = "collectives", .arm = "solo_graph"});
                },
            .rank = 0,
-           .said = {"rank 0 left no `collectives` line of arm solo_graph"}},
+           .mentions = {"rank 0 left no `collectives` line of arm solo_graph"}},
           {.name = "a rank died",
            .change = [](Attempt& a) { die_before(a, {.rank = 2, .kind = "collectives"}); },
            .want = record::Result::unexercised,
            .rank = std::nullopt,
-           .said = {"rank 2"},
+           .mentions = {"rank 2"},
            .also = {"*"}},
       });
 }
@@ -87,14 +87,14 @@ TEST(CollectiveLedger, OfContextParallelRanks) {
               set(a, lockstep_of(3), "digest", json{{"cp", "00"}, {"dp_cp", "99aa000000000064"}});
             },
         .rank = 3,
-        .said = {"ranks 2 and 3 of one cp group issued other collectives in arm lockstep"}},
+        .mentions = {"ranks 2 and 3 of one cp group issued other collectives in arm lockstep"}},
        {.name = "gradients that were not reduced over both",
         .change =
             [](Attempt& a) {
               set(a, {.rank = std::nullopt, .kind = "collectives"}, "digest", json{{"cp", "11"}});
             },
         .rank = 0,
-        .said = {"rank 0 issued no collective in its dp_cp group"}}});
+        .mentions = {"rank 0 issued no collective in its dp_cp group"}}});
 }
 
 TEST(CollectiveLedger, GroupsMayDifferFromEachOther) {

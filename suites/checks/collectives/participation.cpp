@@ -24,7 +24,7 @@ record::CheckResult participation(Judgement& judgement, const Attempt& attempt) 
       const auto& [rank, other] =
           first.try_emplace({line.arm, line.step}, files.rank, &line).first->second;
       if (line.replays == other->replays && line.fallbacks == other->fallbacks) {
-        judgement.saw(files.rank);
+        judgement.confirm(files.rank);
         continue;
       }
       const auto taken = [](const ReplayLine& one) {

@@ -13,13 +13,14 @@ TEST(Participation, Rows) {
           {.name = "one rank falls back (M56)",
            .change = [=](Attempt& a) { set(a, third, "fallbacks", 1); },
            .rank = 1,
-           .said = {"ranks 0 and 1 did not take the same way through step 3 of arm lockstep_graph",
-                    "1 fallbacks", "as rank 0"},
+           .mentions =
+               {"ranks 0 and 1 did not take the same way through step 3 of arm lockstep_graph",
+                "1 fallbacks", "as rank 0"},
            .also = {"D43.replays"}},
           {.name = "one rank launches less",
            .change = [=](Attempt& a) { set(a, third, "replays", 1); },
            .rank = 1,
-           .said = {"1 launches", "2 launches"},
+           .mentions = {"1 launches", "2 launches"},
            .also = {"D43.replays"}},
           {.name = "both ranks as one, and wrongly: that is D43's",
            .change =
@@ -28,7 +29,7 @@ TEST(Participation, Rows) {
                },
            .want = record::Result::pass,
            .rank = std::nullopt,
-           .said = {},
+           .mentions = {},
            .also = {"D43.replays"}},
           {.name = "launches of an arm that another rank does not make",
            .change =
@@ -42,7 +43,7 @@ TEST(Participation, Rows) {
                                                             .out_of_order = 0}));
                },
            .rank = 1,
-           .said = {"1 launches", "0 launches"}},
+           .mentions = {"1 launches", "0 launches"}},
           rank_died({.rank = 1, .kind = "replay"}),
       });
 }

@@ -46,7 +46,7 @@ record::CheckResult placement(Judgement& judgement, const Attempt& attempt) {
         if (!line || !first) {
           judgement.absent<PlacementLine>(files, concat("of the ", buffer, " of arm ", arm));
         } else if (as_asked(attempt, files.rank, *line, *first)) {
-          judgement.saw(files.rank);
+          judgement.confirm(files.rank);
         } else {
           judgement.defect({.rank = files.rank,
                             .step = std::nullopt,

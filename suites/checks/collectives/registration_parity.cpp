@@ -72,7 +72,7 @@ record::CheckResult registration_parity(Judgement& judgement, const Attempt& att
       continue;
     }
     const NcclLog log = read_nccl_log(files.log.value_or(""));
-    judgement.saw(files.rank);  // looked at; a silent log makes it unexercised
+    judgement.confirm(files.rank);  // looked at; a silent log makes it unexercised
     if (log.info_lines == 0) {
       judgement.unexercised(concat("the log of rank ", files.rank,
                                    " has no line of NCCL, which NCCL_DEBUG=INFO asks for"));

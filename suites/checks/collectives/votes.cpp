@@ -83,11 +83,11 @@ void judge_codes(Judgement& judgement, const Attempt& attempt, const RankFiles& 
   }
   const auto [lowest, highest] = std::ranges::minmax(vote.codes);
   if (lowest == 0 && highest == 0) {
-    judgement.saw(files.rank);
+    judgement.confirm(files.rank);
     return;
   }
   if (lowest == highest && vote.phase == Phase::capture && any_capture_failed(judgement, attempt)) {
-    judgement.saw(
+    judgement.confirm(
         files.rank);  // agreed: every rank gave up the same capture, which is D19's to report
     return;
   }
@@ -133,7 +133,7 @@ void judge_refusals(Judgement& judgement, const Attempt& attempt, const record::
   for (const RankFiles& files : attempt.ranks) {
     const record::RankEvidence way = rank_progress(files);
     if (way.refused && way.refused->rule == refusal.rule) {
-      judgement.saw(files.rank);
+      judgement.confirm(files.rank);
     } else if (way.refused || way.complete ||
                (way.last_phase && *way.last_phase > record::Phase::validate)) {
       judgement.defect(

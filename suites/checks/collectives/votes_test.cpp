@@ -39,15 +39,15 @@ TEST(Votes, Rows) {
           {.name = "rank 1 failed",
            .change = [](Attempt& a) { set_codes(a, std::nullopt, "build", {0, 3}); },
            .rank = 1,
-           .said = {"rank 1 voted that phase build failed", "codes 0 3 after phase build"}},
+           .mentions = {"rank 1 voted that phase build failed", "codes 0 3 after phase build"}},
           {.name = "all ranks failed alike outside the capture",
            .change = [](Attempt& a) { set_codes(a, std::nullopt, "build", {3, 3}); },
            .rank = 0,
-           .said = {"rank 0 voted"}},
+           .mentions = {"rank 0 voted"}},
           {.name = "all ranks failed in capture and none says why",
            .change = [](Attempt& a) { set_codes(a, std::nullopt, "capture", {900, 900}); },
            .rank = 0,
-           .said = {"phase capture failed"}},
+           .mentions = {"phase capture failed"}},
           {.name = "one rank failed its capture",
            .change =
                [](Attempt& a) {
@@ -55,7 +55,7 @@ TEST(Votes, Rows) {
                  set(a, {.rank = 1, .kind = "capture", .arm = "solo_graph"}, "status", "error");
                },
            .rank = 1,
-           .said = {"rank 1 voted that phase capture failed"},
+           .mentions = {"rank 1 voted that phase capture failed"},
            .also = {"D19.capture_status", "D15.census", "D24.rank_signatures"}},
           {.name = "ranks remember other votes",
            .change =
@@ -65,40 +65,40 @@ TEST(Votes, Rows) {
                      line.fields["phase"] = "warmup";
                },
            .rank = 1,
-           .said = {"ranks 0 and 1 remember different votes", "vote 2 of rank 1"}},
+           .mentions = {"ranks 0 and 1 remember different votes", "vote 2 of rank 1"}},
           {.name = "a vote of one rank only",
            .change = [](Attempt& a) { set_codes(a, std::nullopt, "build", {0}); },
            .rank = 0,
-           .said = {"misses ranks", "2 codes"}},
+           .mentions = {"misses ranks", "2 codes"}},
           {.name = "no vote at all",
            .change = [](Attempt& a) { erase(a, {.rank = std::nullopt, .kind = "vote"}); },
            .rank = 0,
-           .said = {"rank 0 left no vote after phase init"}},
+           .mentions = {"rank 0 left no vote after phase init"}},
           {.name = "no vote after the last phase",
            .change =
                [](Attempt& a) {
                  for (const int rank : {0, 1}) without_vote(a, rank, "teardown_process");
                },
            .rank = 0,
-           .said = {"rank 0 left no vote after phase teardown_process"}},
+           .mentions = {"rank 0 left no vote after phase teardown_process"}},
           {.name = "no vote after one of the captures",
            .change =
                [](Attempt& a) {
                  for (const int rank : {0, 1}) without_vote(a, rank, "capture");
                },
            .rank = 0,
-           .said = {"rank 0 left no 1 of 3 votes after phase capture"}},
+           .mentions = {"rank 0 left no 1 of 3 votes after phase capture"}},
           {.name = "no vote after the replays of one arm",
            .change =
                [](Attempt& a) {
                  for (const int rank : {0, 1}) without_vote(a, rank, "replay");
                },
            .rank = 0,
-           .said = {"rank 0 left no 1 of 3 votes after phase replay"}},
+           .mentions = {"rank 0 left no 1 of 3 votes after phase replay"}},
           {.name = "one rank did not vote",
            .change = [](Attempt& a) { erase(a, {.rank = 1, .kind = "vote"}); },
            .rank = 1,
-           .said = {"rank 1 left no vote"}},
+           .mentions = {"rank 1 left no vote"}},
           {.name = "an error",
            .change =
                [](Attempt& a) {
@@ -113,8 +113,8 @@ TEST(Votes, Rows) {
                       {"message", "unhandled system error"}});
                },
            .rank = 1,
-           .said = {"rank 1 met an error in phase replay, arm solo_graph",
-                    "nccl error 2 at ncclAllReduce: unhandled system error"}},
+           .mentions = {"rank 1 met an error in phase replay, arm solo_graph",
+                        "nccl error 2 at ncclAllReduce: unhandled system error"}},
           {.name = "one rank refused",
            .change =
                [](Attempt& a) {
@@ -122,7 +122,7 @@ TEST(Votes, Rows) {
                  add(a, 1, refusal("R035"));
                },
            .rank = 0,
-           .said = {"rank 0 did not refuse the case as others did", "refused by rule R035"},
+           .mentions = {"rank 0 did not refuse the case as others did", "refused by rule R035"},
            .also = {"*"}},
           {.name = "refused by other rules",
            .change =
@@ -133,14 +133,14 @@ TEST(Votes, Rows) {
                  }
                },
            .rank = 1,
-           .said = {"refused by rule R071"},
+           .mentions = {"refused by rule R071"},
            .also = {"*"}},
           {.name = "a rank died",
            .change =
                [](Attempt& a) { die_before(a, {.rank = 1, .kind = "step", .arm = "solo_eager"}); },
            .want = record::Result::unexercised,
            .rank = std::nullopt,
-           .said = {"rank 1"},
+           .mentions = {"rank 1"},
            .also = {"*"}},
       });
 }
@@ -151,7 +151,7 @@ TEST(Votes, OfASingleRankAreVotesToo) {
                  {.name = "absent",
                   .change = [](Attempt& a) { erase(a, {.rank = 0, .kind = "vote"}); },
                   .rank = 0,
-                  .said = {"no vote after phase init"}},
+                  .mentions = {"no vote after phase init"}},
              });
 }
 

@@ -121,7 +121,7 @@ record::CheckResult judge_trend(Judgement& judgement, const Attempt& attempt, co
         std::max(0.0, usual->upper) + kJumpWidth * jump_bytes / static_cast<double>(graph.size());
     highest = std::max(highest, seen->upper);
     if (seen->upper <= bound) {
-      judgement.saw(files.rank);
+      judgement.confirm(files.rank);
       continue;
     }
     judgement.defect({.rank = files.rank,
@@ -156,7 +156,7 @@ record::CheckResult allocator_series(Judgement& judgement, const Attempt& attemp
         const auto rose = rises(lines, what);
         const std::size_t most = (lines.size() - 1) / 2;
         if (may_rise(attempt, what) ? rose && *rose <= most : first && first == last) {
-          judgement.saw(files.rank);
+          judgement.confirm(files.rank);
           continue;
         }
         judgement.defect(

@@ -36,20 +36,20 @@ TEST(AllocatorSeries, Rows) {
           {.name = "512 bytes a step",
            .change = grow("allocated", 512),
            .rank = 1,
-           .said = {"`allocated` bytes of arm solo_graph", "3150848 bytes after the last step",
-                    "3147776, as 6 steps before"}},
+           .mentions = {"`allocated` bytes of arm solo_graph", "3150848 bytes after the last step",
+                        "3147776, as 6 steps before"}},
           {.name = "the last step alone",
            .change =
                [](Attempt& a) { memory_line(a, "solo_eager", "step", 10).fields["reserved"] = 1; },
            .rank = 1,
-           .said = {"`reserved` bytes of arm solo_eager", "1 bytes after the last step"}},
+           .mentions = {"`reserved` bytes of arm solo_eager", "1 bytes after the last step"}},
           {.name = "a look in the middle is absent",
            .change =
                [](Attempt& a) {
                  erase(a, {.rank = 1, .kind = "memory", .arm = "solo_graph", .step = 7});
                },
            .rank = 1,
-           .said = {"`memory` line of arm solo_graph at step 7"},
+           .mentions = {"`memory` line of arm solo_graph at step 7"},
            .also = {"D31.device_trend", "D31.resident_trend"}},
           {.name = "the last look is absent",
            .change =
@@ -57,12 +57,12 @@ TEST(AllocatorSeries, Rows) {
                  erase(a, {.rank = 1, .kind = "memory", .arm = "solo_eager", .step = 10});
                },
            .rank = 1,
-           .said = {"`memory` line of arm solo_eager at step 10"},
+           .mentions = {"`memory` line of arm solo_eager at step 10"},
            .also = {"D31.device_trend", "D31.resident_trend"}},
           {.name = "absent",
            .change = [](Attempt& a) { drop_steps(a, "solo_eager"); },
            .rank = 1,
-           .said = {"`memory` line of arm solo_eager at step 4"},
+           .mentions = {"`memory` line of arm solo_eager at step 4"},
            .also = {"D31.device_trend", "D31.resident_trend"}},
           rank_died({.rank = 1, .kind = "memory", .arm = "solo_graph"}),
       });
@@ -111,17 +111,17 @@ TEST(DeviceTrend, Rows) {
           {.name = "2 MiB a step",
            .change = grow("device", 2 << 20),
            .rank = 1,
-           .said = {"`device` memory of arm solo_graph grows", "2097152 bytes a step",
-                    "one jump of 2097152 bytes"}},
+           .mentions = {"`device` memory of arm solo_graph grows", "2097152 bytes a step",
+                        "one jump of 2097152 bytes"}},
           {.name = "a gap",
            .change =
                [](Attempt& a) { memory_line(a, "solo_graph", "step", 6).fields.erase("device"); },
            .rank = 1,
-           .said = {"the memory series `device` of arm solo_graph has a gap"}},
+           .mentions = {"the memory series `device` of arm solo_graph has a gap"}},
           {.name = "absent",
            .change = [](Attempt& a) { drop_steps(a, "solo_graph"); },
            .rank = 1,
-           .said = {"`memory` line of arm solo_graph at step 4"},
+           .mentions = {"`memory` line of arm solo_graph at step 4"},
            .also = {"D31.allocator_series", "D31.resident_trend"}},
           rank_died({.rank = 1, .kind = "memory", .arm = "solo_graph"}),
       });
@@ -158,7 +158,7 @@ TEST(ResidentTrend, Rows) {
                  {.name = "1 MiB a step",
                   .change = grow("resident", 1 << 20),
                   .rank = 1,
-                  .said = {"`resident` memory of arm solo_graph grows"}},
+                  .mentions = {"`resident` memory of arm solo_graph grows"}},
                  rank_died({.rank = 1, .kind = "memory", .arm = "solo_graph"}),
              });
 }

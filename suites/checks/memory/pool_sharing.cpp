@@ -16,7 +16,7 @@ record::CheckResult pool_sharing(Judgement& judgement, const Attempt& attempt) {
       // theirs.
       const std::int64_t allowed = for_training + (capture.graph == "validation" ? 1 : 0);
       if (pools >= 1 && pools <= allowed) {
-        judgement.saw(files.rank);
+        judgement.confirm(files.rank);
         continue;
       }
       judgement.defect(

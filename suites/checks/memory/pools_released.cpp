@@ -21,7 +21,7 @@ record::CheckResult pools_released(Judgement& judgement, const Attempt& attempt)
       continue;
     }
     if (after->pool <= before->pool) {
-      judgement.saw(files.rank);
+      judgement.confirm(files.rank);
       continue;
     }
     judgement.defect({.rank = files.rank,

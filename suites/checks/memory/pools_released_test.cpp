@@ -15,15 +15,15 @@ TEST(PoolsReleased, Rows) {
                         memory_line(a, "solo_graph", "returned").fields["pool"] = 2097152;
                       },
                   .rank = 1,
-                  .said = {"a graph pool of arm solo_graph outlives its graphs",
-                           "2097152 bytes in graph pools", "0 at most"}},
+                  .mentions = {"a graph pool of arm solo_graph outlives its graphs",
+                               "2097152 bytes in graph pools", "0 at most"}},
                  {.name = "absent",
                   .change =
                       [](Attempt& a) {
                         memory_line(a, "solo_graph", "returned").fields["when"] = "dropped";
                       },
                   .rank = 1,
-                  .said = {"`memory` line of arm solo_graph"},
+                  .mentions = {"`memory` line of arm solo_graph"},
                   .also = {"D30.returned_after_flush"}},
                  rank_died({.rank = 1, .kind = "memory", .arm = "solo_graph"}),
              });

@@ -40,7 +40,7 @@ record::CheckResult returned_after_flush(Judgement& judgement, const Attempt& at
       const Bytes was = what.of(*before), is_now = what.of(*after);
       const double slack = of_device ? spread : 0;
       if (was && is_now && static_cast<double>(*is_now - *was) <= slack) {
-        judgement.saw(files.rank);
+        judgement.confirm(files.rank);
         continue;
       }
       judgement.defect(

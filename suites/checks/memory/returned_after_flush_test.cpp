@@ -27,27 +27,27 @@ TEST(ReturnedAfterFlush, Rows) {
            .change =
                [](Attempt& a) { memory_line(a, "solo_graph", "returned").fields["reserved"] = 1; },
            .rank = 1,
-           .said = {"`reserved` memory did not come back", "1 bytes after a flush collective",
-                    "0 at most"}},
+           .mentions = {"`reserved` memory did not come back", "1 bytes after a flush collective",
+                        "0 at most"}},
           {.name = "two pages of the device stay used, and eager returned all of it",
            .change =
                [](Attempt& a) {
                  memory_line(a, "solo_graph", "returned").fields["device"] = 4 << 20;
                },
            .rank = 1,
-           .said = {"`device` memory did not come back", "within 2097152"}},
+           .mentions = {"`device` memory did not come back", "within 2097152"}},
           {.name = "absent",
            .change =
                [](Attempt& a) {
                  memory_line(a, "solo_eager", "returned").fields["when"] = "dropped";
                },
            .rank = 1,
-           .said = {"`memory` line of a solo arm before it was built and after it was gone"}},
+           .mentions = {"`memory` line of a solo arm before it was built and after it was gone"}},
           {.name = "nobody knows how far the device's own count moves",
            .change =
                [](Attempt& a) { memory_line(a, "solo_eager", "before").fields.erase("device"); },
            .rank = 1,
-           .said = {"count of the device's bytes before arm solo_eager was built"}},
+           .mentions = {"count of the device's bytes before arm solo_eager was built"}},
           rank_died({.rank = 1, .kind = "memory", .arm = "solo_graph"}),
       });
 }

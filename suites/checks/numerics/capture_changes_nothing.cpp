@@ -32,7 +32,7 @@ record::CheckResult capture_changes_nothing(Judgement& judgement, const Attempt&
     for (const StateLine* line : states) {
       const auto& [arm, what, before, after] = *line;
       if (before == after && !before.empty()) {
-        judgement.saw(files.rank);
+        judgement.confirm(files.rank);
         continue;
       }
       judgement.defect(

@@ -14,8 +14,8 @@ TEST(CaptureChangesNothing, Rows) {
                  {.name = "a parameter changed",
                   .change = [=](Attempt& a) { set(a, state, "after", "ff"); },
                   .rank = 0,
-                  .said = {"the capture of arm solo_graph changed the state", "digest ff after it",
-                           "0b1c2d3e00000000, as before it"}},
+                  .mentions = {"the capture of arm solo_graph changed the state",
+                               "digest ff after it", "0b1c2d3e00000000, as before it"}},
                  {.name = "no digests",
                   .change =
                       [=](Attempt& a) {
@@ -23,20 +23,20 @@ TEST(CaptureChangesNothing, Rows) {
                         set(a, state, "after", "");
                       },
                   .rank = 0,
-                  .said = {"digest none"}},
+                  .mentions = {"digest none"}},
                  {.name = "absent",
                   .change = [=](Attempt& a) { erase(a, state); },
                   .rank = 0,
-                  .said = {"`state` line of the capture of arm solo_graph"}},
+                  .mentions = {"`state` line of the capture of arm solo_graph"}},
                  {.name = "of something else",
                   .change = [=](Attempt& a) { set(a, state, "what", "warmup"); },
                   .rank = 0,
-                  .said = {"arm solo_graph"}},
+                  .mentions = {"arm solo_graph"}},
                  {.name = "the rank died",
                   .change = [=](Attempt& a) { die_before(a, state); },
                   .want = record::Result::unexercised,
                   .rank = std::nullopt,
-                  .said = {"rank 0"},
+                  .mentions = {"rank 0"},
                   .also = {"*"}},
              });
 }
@@ -53,7 +53,7 @@ TEST(CaptureChangesNothing, AsManyLooksAsCaptures) {
                      set(a, {.rank = 0, .kind = "end"}, "lines", lines.size() - 1);
                    },
                .rank = 0,
-               .said = {"`state` line of every capture of arm free_graph"}}});
+               .mentions = {"`state` line of every capture of arm free_graph"}}});
 }
 
 }  // namespace

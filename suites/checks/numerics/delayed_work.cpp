@@ -51,9 +51,9 @@ record::CheckResult judge_late(Judgement& judgement, const Attempt& attempt, con
     } else if (differed_before(files)) {
       judgement.unexercised(concat("on rank ", files.rank, " the results of ", late.arm,
                                    " differed where nothing was late"));
-      judgement.saw(files.rank);  // the line is there; D01 and D02 say what differed
+      judgement.confirm(files.rank);  // the line is there; D01 and D02 say what differed
     } else if (std::ranges::all_of(compared, equal)) {
-      judgement.saw(files.rank);
+      judgement.confirm(files.rank);
     } else {
       judgement.defect(
           {.rank = files.rank,

@@ -33,9 +33,9 @@ record::CheckResult freed_memory(Judgement& judgement, const Attempt& attempt) {
     } else if (!std::ranges::all_of(before, equal)) {
       judgement.unexercised(
           concat("on rank ", files.rank, " the arms differed before the memory was overwritten"));
-      judgement.saw(files.rank);  // the line is there; D01 says what differed
+      judgement.confirm(files.rank);  // the line is there; D01 says what differed
     } else if (std::ranges::all_of(after, equal)) {
-      judgement.saw(files.rank);
+      judgement.confirm(files.rank);
     } else {
       judgement.defect(
           {.rank = files.rank,

@@ -15,7 +15,7 @@ record::CheckResult launches_watched(Judgement& judgement, const Attempt& attemp
       // Fewer launches than were announced are D43's.
       if (line.launches && line.announced > 0 && *line.launches <= *line.announced &&
           line.inspected == line.announced) {
-        judgement.saw(files.rank);
+        judgement.confirm(files.rank);
         continue;
       }
       judgement.defect(

@@ -44,7 +44,7 @@ record::CheckResult outputs_written(Judgement& judgement, const Attempt& attempt
              .want = "every compared output poisoned, at least one",
              .why = "an output that was not poisoned may hold an earlier step's result"});
       } else {
-        judgement.saw(files.rank);
+        judgement.confirm(files.rank);
       }
     }
     std::map<std::string_view, const PoisonLine*> first;  // by arm

@@ -15,32 +15,32 @@ TEST(EagerRepeats, Rows) {
           {.name = "differs",
            .change = [=](Attempt& a) { set(a, at_four, "equal", false); },
            .rank = 1,
-           .said = {"solo_eager differs from eager_a at step 4"}},
+           .mentions = {"solo_eager differs from eager_a at step 4"}},
           {.name = "the last comparison is absent",
            .change = [=](Attempt& a) { erase(a, at_four); },
            .rank = 1,
-           .said = {"comparison `eager_repeats` of eager_a with solo_eager at step 4"}},
+           .mentions = {"comparison `eager_repeats` of eager_a with solo_eager at step 4"}},
           {.name = "no comparison has a tensor",
            .change =
                [](Attempt& a) {
                  set(a, {.rank = 1, .kind = "compare", .name = "eager_repeats"}, "tensors", 0);
                },
            .rank = 1,
-           .said = {"compared nothing", "0 tensors"}},
+           .mentions = {"compared nothing", "0 tensors"}},
           {.name = "no comparison has a byte",
            .change =
                [](Attempt& a) {
                  set(a, {.rank = 1, .kind = "compare", .name = "eager_repeats"}, "bytes", 0);
                },
            .rank = 1,
-           .said = {"compared nothing", " 0 bytes"}},
+           .mentions = {"compared nothing", " 0 bytes"}},
           {.name = "fewer steps than the axes demand",
            .change =
                [](Attempt& a) {
                  erase(a, {.rank = 0, .kind = "step", .arm = "solo_eager", .step = 3});
                },
            .rank = 0,
-           .said = {"`step` line of arm solo_eager at step 3"}},
+           .mentions = {"`step` line of arm solo_eager at step 3"}},
           {.name = "loss bits differ",
            .change =
                [](Attempt& a) {
@@ -48,8 +48,8 @@ TEST(EagerRepeats, Rows) {
                      "00");
                },
            .rank = 0,
-           .said = {"the loss bits of arms eager_a and solo_eager differ at step 2",
-                    "solo_eager has 00"}},
+           .mentions = {"the loss bits of arms eager_a and solo_eager differ at step 2",
+                        "solo_eager has 00"}},
           {.name = "other digests",
            .change =
                [](Attempt& a) {
@@ -57,14 +57,14 @@ TEST(EagerRepeats, Rows) {
                      {{"grads", "0"}, {"params", "0"}, {"losses", "0"}});
                },
            .rank = 0,
-           .said = {"the digests", "as eager_a"}},
+           .mentions = {"the digests", "as eager_a"}},
           {.name = "infinite loss",
            .change =
                [](Attempt& a) {
                  set(a, {.rank = 0, .kind = "step", .arm = "eager_a", .step = 0}, "loss", {"inf"});
                },
            .rank = 0,
-           .said = {"no finite number at step 0"}},
+           .mentions = {"no finite number at step 0"}},
           {.name = "no loss at all",
            .change =
                [](Attempt& a) {
@@ -72,7 +72,7 @@ TEST(EagerRepeats, Rows) {
                      nlohmann::json::array());
                },
            .rank = 0,
-           .said = {"no finite number at step 0"}},
+           .mentions = {"no finite number at step 0"}},
           {.name = "an error in phase eager",
            .change =
                [](Attempt& a) {
@@ -87,7 +87,7 @@ TEST(EagerRepeats, Rows) {
                       {"message", "illegal address"}});
                },
            .rank = 1,
-           .said = {"cuda error 700 at aten::mm: illegal address"},
+           .mentions = {"cuda error 700 at aten::mm: illegal address"},
            .also = {"D26.votes"}},
           {.name = "the rank died",
            .change =
@@ -96,54 +96,55 @@ TEST(EagerRepeats, Rows) {
                },
            .want = Result::unexercised,
            .rank = std::nullopt,
-           .said = {"rank 0"},
+           .mentions = {"rank 0"},
            .also = {"*"}},
       });
 }
 
 TEST(GraphRepeats, Rows) {
   const Where last{.rank = 0, .kind = "compare", .step = 4, .name = "graph_repeats"};
-  judge_rows("D02.graph_repeats", {{"impl", "manual"}},
-             {
-                 {.name = "differs",
-                  .change = [=](Attempt& a) { set(a, last, "equal", false); },
-                  .rank = 0,
-                  .said = {"solo_graph differs from lockstep_graph at step 4"}},
-                 {.name = "differs on the way",
-                  .change =
-                      [](Attempt& a) {
-                        set(a, {.rank = 0, .kind = "compare", .step = 3, .name = "graph_repeats"},
-                            "equal", false);
-                      },
-                  .rank = 0,
-                  .said = {"step 3"}},
-                 {.name = "digests differ where the comparison says equal",
-                  .change =
-                      [](Attempt& a) {
-                        set(a, {.rank = 0, .kind = "step", .arm = "solo_graph", .step = 3},
-                            "loss_bits", "00");
-                      },
-                  .rank = 0,
-                  .said = {"the loss bits of arms lockstep_graph and solo_graph differ at step 3"}},
-                 {.name = "a step is absent",
-                  .change =
-                      [](Attempt& a) {
-                        erase(a, {.rank = 0, .kind = "step", .arm = "solo_graph", .step = 1});
-                      },
-                  .rank = 0,
-                  .said = {"`step` line of arm solo_graph at step 1"}},
-                 {.name = "the last comparison is absent",
-                  .change = [=](Attempt& a) { erase(a, last); },
-                  .rank = 0,
-                  .said = {"comparison `graph_repeats`"}},
-                 {.name = "all are absent",
-                  .change =
-                      [](Attempt& a) {
-                        erase(a, {.rank = 0, .kind = "compare", .name = "graph_repeats"});
-                      },
-                  .rank = 0,
-                  .said = {"rank 0 left no"}},
-             });
+  judge_rows(
+      "D02.graph_repeats", {{"impl", "manual"}},
+      {
+          {.name = "differs",
+           .change = [=](Attempt& a) { set(a, last, "equal", false); },
+           .rank = 0,
+           .mentions = {"solo_graph differs from lockstep_graph at step 4"}},
+          {.name = "differs on the way",
+           .change =
+               [](Attempt& a) {
+                 set(a, {.rank = 0, .kind = "compare", .step = 3, .name = "graph_repeats"}, "equal",
+                     false);
+               },
+           .rank = 0,
+           .mentions = {"step 3"}},
+          {.name = "digests differ where the comparison says equal",
+           .change =
+               [](Attempt& a) {
+                 set(a, {.rank = 0, .kind = "step", .arm = "solo_graph", .step = 3}, "loss_bits",
+                     "00");
+               },
+           .rank = 0,
+           .mentions = {"the loss bits of arms lockstep_graph and solo_graph differ at step 3"}},
+          {.name = "a step is absent",
+           .change =
+               [](Attempt& a) {
+                 erase(a, {.rank = 0, .kind = "step", .arm = "solo_graph", .step = 1});
+               },
+           .rank = 0,
+           .mentions = {"`step` line of arm solo_graph at step 1"}},
+          {.name = "the last comparison is absent",
+           .change = [=](Attempt& a) { erase(a, last); },
+           .rank = 0,
+           .mentions = {"comparison `graph_repeats`"}},
+          {.name = "all are absent",
+           .change =
+               [](Attempt& a) {
+                 erase(a, {.rank = 0, .kind = "compare", .name = "graph_repeats"});
+               },
+           .rank = 0,
+           .mentions = {"rank 0 left no"}},
+      });
 }
 
 }  // namespace

@@ -38,8 +38,8 @@ TEST(Lockstep, Rows) {
           {.name = "a tensor differs",
            .change = [](Attempt& a) { differ(a, lockstep_at(1, 3)); },
            .rank = 1,
-           .said = {"lockstep_graph differs from lockstep_eager at step 3",
-                    "`param:layers.0.mlp.up.weight` element 17 is 0.25, 4000 of 4096", "0.125"},
+           .mentions = {"lockstep_graph differs from lockstep_eager at step 3",
+                        "`param:layers.0.mlp.up.weight` element 17 is 0.25, 4000 of 4096", "0.125"},
            .also = {"D06.freed_memory"}},
           {.name = "the earliest step is named",
            .change =
@@ -48,45 +48,46 @@ TEST(Lockstep, Rows) {
                  differ(a, lockstep_at(1, 3));
                },
            .rank = 1,
-           .said = {"step 3"},
+           .mentions = {"step 3"},
            .also = {"D06.freed_memory"}},
           {.name = "a warm-up step differs",
            .change = [](Attempt& a) { differ(a, lockstep_at(0, 1)); },
            .rank = 0,
-           .said = {"step 1"},
+           .mentions = {"step 1"},
            .also = {"D06.freed_memory"}},
           {.name = "equal and a mismatch at once",
            .change = [](Attempt& a) { set(a, lockstep_at(0, 3), "mismatch", mismatch()); },
            .rank = 0,
-           .said = {"differs"}},
+           .mentions = {"differs"}},
           {.name = "unequal, and no tensor named",
            .change = [](Attempt& a) { set(a, lockstep_at(0, 3), "equal", false); },
            .rank = 0,
-           .said = {"the comparison names no tensor"},
+           .mentions = {"the comparison names no tensor"},
            .also = {"D06.freed_memory"}},
           {.name = "no tensor compared",
            .change = [](Attempt& a) { set(a, lockstep_at(0, 3), "tensors", 0); },
            .rank = 0,
-           .said = {"compared nothing", "0 tensors"}},
+           .mentions = {"compared nothing", "0 tensors"}},
           {.name = "no byte compared",
            .change = [](Attempt& a) { set(a, lockstep_at(0, 3), "bytes", 0); },
            .rank = 0,
-           .said = {"0 bytes"}},
+           .mentions = {"0 bytes"}},
           {.name = "an arm compared with itself",
            .change = [](Attempt& a) { set(a, lockstep_at(0, 3), "right", "lockstep_eager"); },
            .rank = 0,
-           .said = {"wrong arms", "lockstep_eager with lockstep_eager"}},
+           .mentions = {"wrong arms", "lockstep_eager with lockstep_eager"}},
           {.name = "a step is not compared",
            .change = [](Attempt& a) { erase(a, lockstep_at(1, 3)); },
            .rank = 1,
-           .said = {"rank 1 left no comparison `lockstep` at step 3", "steps 5, warmup_steps 2"}},
+           .mentions = {"rank 1 left no comparison `lockstep` at step 3",
+                        "steps 5, warmup_steps 2"}},
           {.name = "only capture inputs were replayed",
            .change =
                [](Attempt& a) {
                  set(a, {.rank = 0, .kind = "compare", .name = "lockstep"}, "input", "capture");
                },
            .rank = 0,
-           .said = {"with fresh inputs"}},
+           .mentions = {"with fresh inputs"}},
           {.name = "NaN in both arms",
            .change =
                [](Attempt& a) {
@@ -96,7 +97,7 @@ TEST(Lockstep, Rows) {
                      {1.5, "nan"});
                },
            .rank = 0,
-           .said = {"no finite number at step 4", "nan", "NaN equals nothing"},
+           .mentions = {"no finite number at step 4", "nan", "NaN equals nothing"},
            .also = {"D02.graph_repeats"}},
           {.name = "one loss is NaN",
            .change =
@@ -105,7 +106,7 @@ TEST(Lockstep, Rows) {
                      {1.5, "nan"});
                },
            .rank = 0,
-           .said = {"no finite number"},
+           .mentions = {"no finite number"},
            .also = {"D02.graph_repeats"}},
           {.name = "a microbatch without a loss",
            .change =
@@ -114,17 +115,17 @@ TEST(Lockstep, Rows) {
                      {1.5});
                },
            .rank = 0,
-           .said = {"arm lockstep_eager lost a loss at step 4",
-                    "a finite loss of each of 2 microbatches"}},
+           .mentions = {"arm lockstep_eager lost a loss at step 4",
+                        "a finite loss of each of 2 microbatches"}},
           {.name = "a tensor less than in other comparisons",
            .change = [](Attempt& a) { set(a, lockstep_at(0, 3), "tensors", 32); },
            .rank = 0,
-           .said = {"`lockstep` of step 3 compared something else than the first", "32 tensors",
-                    "33 tensors, 262144 bytes"}},
+           .mentions = {"`lockstep` of step 3 compared something else than the first", "32 tensors",
+                        "33 tensors, 262144 bytes"}},
           {.name = "a part of a tensor",
            .change = [](Attempt& a) { set(a, lockstep_at(0, 3), "bytes", 4096); },
            .rank = 0,
-           .said = {"33 tensors, 4096 bytes"}},
+           .mentions = {"33 tensors, 4096 bytes"}},
           {.name = "digests differ where the comparison says equal",
            .change =
                [](Attempt& a) {
@@ -132,7 +133,7 @@ TEST(Lockstep, Rows) {
                      {{"grads", "8a1f000000000002"}, {"params", "0"}, {"losses", "0"}});
                },
            .rank = 1,
-           .said = {"the digests of arms lockstep_eager and lockstep_graph differ at step 2"},
+           .mentions = {"the digests of arms lockstep_eager and lockstep_graph differ at step 2"},
            .also = {"D02.graph_repeats", "D11.accumulated_gradients"}},
           {.name = "a step of an arm is missing",
            .change =
@@ -140,13 +141,13 @@ TEST(Lockstep, Rows) {
                  erase(a, {.rank = 1, .kind = "step", .arm = "lockstep_graph", .step = 4});
                },
            .rank = 1,
-           .said = {"`step` line of arm lockstep_graph at step 4"},
+           .mentions = {"`step` line of arm lockstep_graph at step 4"},
            .also = {"D02.graph_repeats", "D11.accumulated_gradients"}},
           {.name = "the rank died",
            .change = [](Attempt& a) { die_before(a, lockstep_at(1, 3)); },
            .want = Result::unexercised,
            .rank = std::nullopt,
-           .said = {"evidence of rank 1 is not complete; the last phase in it is replay"},
+           .mentions = {"evidence of rank 1 is not complete; the last phase in it is replay"},
            .also = {"*"}},
           {.name = "the rank died after a difference",
            .change =
@@ -155,7 +156,7 @@ TEST(Lockstep, Rows) {
                  die_before(a, lockstep_at(1, 3));
                },
            .rank = 1,
-           .said = {"step 2"},
+           .mentions = {"step 2"},
            .also = {"*"}},
       });
 }
@@ -181,21 +182,21 @@ TEST(CaptureInputsLast, Rows) {
           {.name = "differs",
            .change = [=](Attempt& a) { differ(a, last); },
            .rank = 1,
-           .said = {"`capture_inputs_last`: lockstep_graph differs", "step 5"},
+           .mentions = {"`capture_inputs_last`: lockstep_graph differs", "step 5"},
            .also = {"D06.freed_memory"}},
           {.name = "absent",
            .change = [=](Attempt& a) { erase(a, last); },
            .rank = 1,
-           .said = {"rank 1 left no comparison of the capture inputs at step 5"},
+           .mentions = {"rank 1 left no comparison of the capture inputs at step 5"},
            .also = {"D06.freed_memory"}},
           {.name = "fresh inputs instead",
            .change = [=](Attempt& a) { set(a, last, "input", "fresh"); },
            .rank = 1,
-           .said = {"comparison of the capture inputs"}},
+           .mentions = {"comparison of the capture inputs"}},
           {.name = "another step",
            .change = [=](Attempt& a) { set(a, last, "step", 4); },
            .rank = 1,
-           .said = {"at step 5"}},
+           .mentions = {"at step 5"}},
           {.name = "digests differ where the comparison says equal",
            .change =
                [](Attempt& a) {
@@ -203,20 +204,20 @@ TEST(CaptureInputsLast, Rows) {
                      {{"grads", "8a1f000000000005"}, {"params", "0"}, {"losses", "0"}});
                },
            .rank = 1,
-           .said = {"the digests of arms lockstep_eager and lockstep_graph differ at step 5"}},
+           .mentions = {"the digests of arms lockstep_eager and lockstep_graph differ at step 5"}},
           {.name = "the step itself is absent",
            .change =
                [](Attempt& a) {
                  erase(a, {.rank = 1, .kind = "step", .arm = "lockstep_eager", .step = 5});
                },
            .rank = 1,
-           .said = {"`step` line of arm lockstep_eager at step 5"},
+           .mentions = {"`step` line of arm lockstep_eager at step 5"},
            .also = {"D11.accumulated_gradients"}},
           {.name = "the rank died",
            .change = [=](Attempt& a) { die_before(a, last); },
            .want = Result::unexercised,
            .rank = std::nullopt,
-           .said = {},
+           .mentions = {},
            .also = {"*"}},
       });
 }
@@ -228,19 +229,19 @@ TEST(FreeRun, Rows) {
                  {.name = "differs",
                   .change = [=](Attempt& a) { differ(a, end); },
                   .rank = 0,
-                  .said = {"free_graph differs from eager_a at step 4"}},
+                  .mentions = {"free_graph differs from eager_a at step 4"}},
                  {.name = "absent",
                   .change = [=](Attempt& a) { erase(a, end); },
                   .rank = 0,
-                  .said = {"comparison `free_run` of eager_a with free_graph at step 4"}},
+                  .mentions = {"comparison `free_run` of eager_a with free_graph at step 4"}},
                  {.name = "compared too early",
                   .change = [=](Attempt& a) { set(a, end, "step", 3); },
                   .rank = 0,
-                  .said = {"at step 4"}},
+                  .mentions = {"at step 4"}},
                  {.name = "eager with eager",
                   .change = [=](Attempt& a) { set(a, end, "right", "eager_a"); },
                   .rank = 0,
-                  .said = {"eager_a with eager_a"}},
+                  .mentions = {"eager_a with eager_a"}},
              });
 }
 

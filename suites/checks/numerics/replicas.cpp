@@ -52,7 +52,7 @@ record::CheckResult replicas(Judgement& judgement, const Attempt& attempt) {
           first_rank = rank;
         }
         if (mine == first) {
-          judgement.saw(rank);
+          judgement.confirm(rank);
           continue;
         }
         judgement.defect({.rank = rank,

@@ -84,7 +84,7 @@ record::CheckResult schedule(Judgement& judgement, const Attempt& attempt) {
       }
       const std::vector<std::int64_t>& ran = line->ran;
       if (ran == want) {
-        judgement.saw(files.rank);
+        judgement.confirm(files.rank);
         continue;
       }
       std::size_t entry = 0;

@@ -17,25 +17,27 @@ TEST(Schedule, Rows) {
            .change =
                [=](Attempt& a) { set(a, at_three, "ran", std::vector<int>{2, -2, 1, -1, 3, -3}); },
            .rank = 1,
-           .said = {"stage 1 left its schedule at entry 0 of step 3 of arm lockstep_graph",
-                    "got the forward of microbatch 1, chunk 0; want the forward of microbatch 0, "
-                    "chunk 0",
-                    "meet the labels"}},
+           .mentions =
+               {"stage 1 left its schedule at entry 0 of step 3 of arm lockstep_graph",
+                "got the forward of microbatch 1, chunk 0; want the forward of microbatch 0, "
+                "chunk 0",
+                "meet the labels"}},
           {.name = "a microbatch that never came back",
            .change =
                [=](Attempt& a) { set(a, at_three, "ran", std::vector<int>{1, -1, 2, -2, 3, 0}); },
            .rank = 1,
-           .said = {"at entry 5", "got nothing; want the backward of microbatch 2, chunk 0"}},
+           .mentions = {"at entry 5", "got nothing; want the backward of microbatch 2, chunk 0"}},
           {.name = "one stage's schedule on another",
            .change =
                [=](Attempt& a) { set(a, at_three, "ran", std::vector<int>{1, 2, -1, 3, -2, -3}); },
            .rank = 1,
-           .said = {"at entry 1",
-                    "got the forward of microbatch 1, chunk 0; want the backward of microbatch 0"}},
+           .mentions =
+               {"at entry 1",
+                "got the forward of microbatch 1, chunk 0; want the backward of microbatch 0"}},
           {.name = "absent",
            .change = [=](Attempt& a) { erase(a, at_three); },
            .rank = 1,
-           .said = {"`schedule` line of arm lockstep_graph at step 3"}},
+           .mentions = {"`schedule` line of arm lockstep_graph at step 3"}},
       });
 }
 
@@ -72,29 +74,30 @@ const nlohmann::json kLayerAxes = {{"impl", "transformer_engine"},
 // Two layers: 1 5, then 2 -5 -7 6 -1 -3, then -6 -8 -2 -4.
 TEST(Schedule, OfLayersHasEachOnesDelayedWeightGradientsBehindItsBackward) {
   EXPECT_EQ(record::name(judge_one("D41.schedule", kLayerAxes, [](Attempt&) {}).result), "pass");
-  judge_rows("D41.schedule", kLayerAxes,
-             {
-                 {.name = "weight gradients before their backward",
-                  .change =
-                      [](Attempt& a) {
-                        set(a, {.rank = 0, .kind = "schedule", .arm = "lockstep_graph", .step = 3},
-                            "ran", std::vector<int>{1, 5, 2, -7, -5, 6, -1, -3, -6, -8, -2, -4});
-                      },
-                  .rank = 0,
-                  .said = {"stage 0 left its schedule at entry 3 of step 3",
-                           "got the delayed weight gradients of microbatch 0, layer 1",
-                           "want the backward of microbatch 0, layer 1", "in the captured order"}},
-                 {.name = "chunk by chunk as without the overlap",
-                  .change =
-                      [](Attempt& a) {
-                        set(a, {.rank = 1, .kind = "schedule", .arm = "lockstep_graph", .step = 3},
-                            "ran", std::vector<int>{1, -1, 2, -2});
-                      },
-                  .rank = 1,
-                  .said = {"at entry 1",
-                           "got the backward of microbatch 0, layer 0; want the forward of "
-                           "microbatch 0, layer 1"}},
-             });
+  judge_rows(
+      "D41.schedule", kLayerAxes,
+      {
+          {.name = "weight gradients before their backward",
+           .change =
+               [](Attempt& a) {
+                 set(a, {.rank = 0, .kind = "schedule", .arm = "lockstep_graph", .step = 3}, "ran",
+                     std::vector<int>{1, 5, 2, -7, -5, 6, -1, -3, -6, -8, -2, -4});
+               },
+           .rank = 0,
+           .mentions = {"stage 0 left its schedule at entry 3 of step 3",
+                        "got the delayed weight gradients of microbatch 0, layer 1",
+                        "want the backward of microbatch 0, layer 1", "in the captured order"}},
+          {.name = "chunk by chunk as without the overlap",
+           .change =
+               [](Attempt& a) {
+                 set(a, {.rank = 1, .kind = "schedule", .arm = "lockstep_graph", .step = 3}, "ran",
+                     std::vector<int>{1, -1, 2, -2});
+               },
+           .rank = 1,
+           .mentions = {"at entry 1",
+                        "got the backward of microbatch 0, layer 0; want the forward of "
+                        "microbatch 0, layer 1"}},
+      });
 }
 
 TEST(Schedule, IsNotApplicableWithoutStages) {

@@ -132,7 +132,7 @@ record::CheckResult effective_config(Judgement& judgement, const Attempt& attemp
     for (const Setting& setting : kSettings)
       judge_setting(judgement, attempt, files, *config, setting);
     judge_fixed(judgement, attempt, files, *config);
-    judgement.saw(files.rank);
+    judgement.confirm(files.rank);
   }
   return judgement.result(concat("as asked on ", attempt.ranks.size(), " ranks"),
                           "what the axes ask for");

@@ -15,7 +15,7 @@ TEST(EffectiveConfig, Rows) {
           {.name = "another capture mode in force",
            .change = with_setting(0, "effective", "capture_mode", "global"),
            .rank = 0,
-           .said = {"runs with another capture_mode than asked", "global", "thread_local"}},
+           .mentions = {"runs with another capture_mode than asked", "global", "thread_local"}},
           {.name = "the axis was not asked for",
            .change =
                [](Attempt& a) {
@@ -23,8 +23,8 @@ TEST(EffectiveConfig, Rows) {
                  with_setting(0, "effective", "allocator", "default")(a);
                },
            .rank = 0,
-           .said = {"did not run with allocator expandable",
-                    "asked for default, effective default"}},
+           .mentions = {"did not run with allocator expandable",
+                        "asked for default, effective default"}},
           {.name = "an axis is nowhere",
            .change =
                [](Attempt& a) {
@@ -32,47 +32,47 @@ TEST(EffectiveConfig, Rows) {
                  with_setting(0, "effective", "NCCL_ALGO", nullptr)(a);
                },
            .rank = 0,
-           .said = {"nccl_algo Ring", "asked for nothing, effective nothing"}},
+           .mentions = {"nccl_algo Ring", "asked for nothing, effective nothing"}},
           {.name = "not in force",
            .change = with_setting(0, "effective", "NCCL_ALGO", nullptr),
            .rank = 0,
-           .said = {"NCCL_ALGO", "nothing"}},
+           .mentions = {"NCCL_ALGO", "nothing"}},
           {.name = "in force although unset",
            .change = with_setting(0, "effective", "NCCL_GRAPH_REGISTER", "1"),
            .rank = 0,
-           .said = {"another NCCL_GRAPH_REGISTER than asked", "1"}},
+           .mentions = {"another NCCL_GRAPH_REGISTER than asked", "1"}},
           {.name = "nondeterministic",
            .change = with_setting(0, "effective", "deterministic", false),
            .rank = 0,
-           .said = {"nondeterministic algorithms", "deterministic false"}},
+           .mentions = {"nondeterministic algorithms", "deterministic false"}},
           {.name = "nobody says whether it is deterministic",
            .change = with_setting(0, "effective", "deterministic", nullptr),
            .rank = 0,
-           .said = {"may run nondeterministic algorithms", "deterministic unknown"}},
+           .mentions = {"may run nondeterministic algorithms", "deterministic unknown"}},
           {.name = "nobody says what MPI granted",
            .change = with_setting(0, "effective", "mpi_thread_level", nullptr),
            .rank = 0,
-           .said = {"too low a thread level", "unknown"}},
+           .mentions = {"too low a thread level", "unknown"}},
           {.name = "MPI granted too little",
            .change = with_setting(0, "effective", "mpi_thread_level", "funneled"),
            .rank = 0,
-           .said = {"too low a thread level", "funneled"}},
+           .mentions = {"too low a thread level", "funneled"}},
           {.name = "a capture in another mode",
            .change =
                [](Attempt& a) {
                  set(a, {.rank = 0, .kind = "capture", .arm = "solo_graph"}, "mode", "relaxed");
                },
            .rank = 0,
-           .said = {"was captured in another mode", "relaxed"}},
+           .mentions = {"was captured in another mode", "relaxed"}},
           {.name = "an empty line",
            .change =
                [](Attempt& a) { set(a, {.rank = 0, .kind = "config"}, "asked", json::object()); },
            .rank = 0,
-           .said = {"is empty"}},
+           .mentions = {"is empty"}},
           {.name = "absent",
            .change = [](Attempt& a) { erase(a, {.rank = 0, .kind = "config"}); },
            .rank = 0,
-           .said = {"`config` line"},
+           .mentions = {"`config` line"},
            .also = {"D28.one_libnccl"}},
       },
       "cuda");
@@ -85,23 +85,24 @@ TEST(EffectiveConfig, WhoIssuesCollectivesMustBeSaid) {
       with_setting(1, "effective", "comm", effective)(attempt);
     };
   };
-  judge_rows("D28.effective_config", {{"impl", "manual"}, {"tp", 2}, {"comm", "c10d"}},
-             {
-                 {.name = "our own calls instead",
-                  .change = comm("c10d", "nccl"),
-                  .rank = 1,
-                  .said = {"runs with another comm than asked", "got nccl; want c10d"}},
-                 {.name = "nobody says",
-                  .change = comm(nullptr, nullptr),
-                  .rank = 1,
-                  .said = {"did not run with comm c10d", "asked for nothing, effective nothing"}},
-             },
-             "cuda");
+  judge_rows(
+      "D28.effective_config", {{"impl", "manual"}, {"tp", 2}, {"comm", "c10d"}},
+      {
+          {.name = "our own calls instead",
+           .change = comm("c10d", "nccl"),
+           .rank = 1,
+           .mentions = {"runs with another comm than asked", "got nccl; want c10d"}},
+          {.name = "nobody says",
+           .change = comm(nullptr, nullptr),
+           .rank = 1,
+           .mentions = {"did not run with comm c10d", "asked for nothing, effective nothing"}},
+      },
+      "cuda");
   judge_rows("D28.effective_config", {{"impl", "manual"}, {"tp", 2}},
              {{.name = "PyTorch's instead",
                .change = comm("nccl", "c10d"),
                .rank = 1,
-               .said = {"runs with another comm than asked", "got c10d; want nccl"}}},
+               .mentions = {"runs with another comm than asked", "got c10d; want nccl"}}},
              "cuda");
   EXPECT_EQ(judge_one("D28.effective_config", {{"impl", "manual"}, {"tp", 2}},
                       comm(nullptr, nullptr), "cuda")

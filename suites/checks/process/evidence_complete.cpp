@@ -87,7 +87,7 @@ void judge_rank(Judgement& judgement, const Attempt& attempt, const RankFiles& f
                concat(lines.size() - 1, " lines before the end line"),
                concat(end.lines, ", as the rank counted"));
   } else {
-    judgement.saw(files.rank);
+    judgement.confirm(files.rank);
   }
 }
 

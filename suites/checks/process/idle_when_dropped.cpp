@@ -23,7 +23,7 @@ record::CheckResult idle_when_dropped(Judgement& judgement, const Attempt& attem
     if (graphs == steps.end()) {
       judgement.absent<TeardownLine>(files, "of the graphs");
     } else if (graphs->in_flight == 0) {
-      judgement.saw(files.rank);
+      judgement.confirm(files.rank);
     } else {
       judgement.defect(
           {.rank = files.rank,

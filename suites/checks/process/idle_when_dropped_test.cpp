@@ -16,12 +16,12 @@ TEST(IdleWhenDropped, Rows) {
                  {.name = "dropped in flight (M72)",
                   .change = [=](Attempt& a) { graphs(a).fields["in_flight"] = 4; },
                   .rank = 1,
-                  .said = {"rank 1 dropped graphs that the device was still running",
-                           "4 replays in flight"}},
+                  .mentions = {"rank 1 dropped graphs that the device was still running",
+                               "4 replays in flight"}},
                  {.name = "nobody counted",
                   .change = [=](Attempt& a) { graphs(a).fields.erase("in_flight"); },
                   .rank = 1,
-                  .said = {"unknown replays in flight"}},
+                  .mentions = {"unknown replays in flight"}},
                  rank_died({.rank = 1, .kind = "teardown"}),
              });
 }
@@ -33,12 +33,12 @@ TEST(IdleWhenDropped, RowsOfEvictedGraphs) {
                  {.name = "an eviction that does not wait (M145)",
                   .change = [=](Attempt& a) { set(a, evictions, "in_flight", 2); },
                   .rank = 0,
-                  .said = {"rank 0 evicted graphs that the device was still running",
-                           "got 2 replays in flight"}},
+                  .mentions = {"rank 0 evicted graphs that the device was still running",
+                               "got 2 replays in flight"}},
                  {.name = "nobody looked",
                   .change = [=](Attempt& a) { erase(a, evictions); },
                   .rank = 0,
-                  .said = {"`evictions` line of buckets"}},
+                  .mentions = {"`evictions` line of buckets"}},
              });
 }
 

@@ -18,7 +18,7 @@ record::CheckResult log_clean(Judgement& judgement, const Attempt& attempt) {
                         .why = "a log that nobody can read may name any error"});
       continue;
     }
-    judgement.saw(files.rank);
+    judgement.confirm(files.rank);
     for (const LogHit& hit : scan_log(*files.log, kShownHits)) {
       judgement.defect({.rank = files.rank,
                         .step = std::nullopt,

@@ -51,12 +51,12 @@ TEST(LogClean, Rows) {
            .change =
                [](Attempt& a) { *a.ranks[1].log += "x NCCL WARN Cuda failure 'out of memory'\n"; },
            .rank = 1,
-           .said = {"the log of rank 1 names an error (nccl_warn)", "line 3: x NCCL WARN",
-                    "NCCL reports"}},
+           .mentions = {"the log of rank 1 names an error (nccl_warn)", "line 3: x NCCL WARN",
+                        "NCCL reports"}},
           {.name = "no log",
            .change = [](Attempt& a) { a.ranks[0].log.reset(); },
            .rank = 0,
-           .said = {"the log of rank 0 is not there"}},
+           .mentions = {"the log of rank 0 is not there"}},
       });
 }
 

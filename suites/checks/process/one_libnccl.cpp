@@ -9,7 +9,7 @@ namespace graphproof::checks::d28 {
 /// device without NCCL.
 record::CheckResult one_libnccl(Judgement& judgement, const Attempt& attempt) {
   if (attempt.context.device != "cuda") {
-    for (const RankFiles& files : attempt.ranks) judgement.saw(files.rank);
+    for (const RankFiles& files : attempt.ranks) judgement.confirm(files.rank);
     judgement.unexercised(concat("device ", attempt.context.device, " loads no libnccl"));
     return judgement.result("", "one libnccl");
   }
@@ -24,7 +24,7 @@ record::CheckResult one_libnccl(Judgement& judgement, const Attempt& attempt) {
                       loaded = setting_text(effective, "nccl_loaded"),
                       compiled = setting_text(effective, "nccl_compiled");
     if (mapped == "1" && loaded == compiled && !loaded.empty() && loaded != "none") {
-      judgement.saw(files.rank);
+      judgement.confirm(files.rank);
       continue;
     }
     judgement.defect(

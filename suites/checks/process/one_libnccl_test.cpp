@@ -13,15 +13,15 @@ TEST(OneLibnccl, Rows) {
                  {.name = "two are mapped",
                   .change = with_setting(1, "effective", "libnccl_mapped", 2),
                   .rank = 1,
-                  .said = {"rank 1", "2 libnccl mapped"}},
+                  .mentions = {"rank 1", "2 libnccl mapped"}},
                  {.name = "none is mapped",
                   .change = with_setting(1, "effective", "libnccl_mapped", 0),
                   .rank = 1,
-                  .said = {"0 libnccl mapped"}},
+                  .mentions = {"0 libnccl mapped"}},
                  {.name = "another version",
                   .change = with_setting(0, "effective", "nccl_loaded", "2.27.5"),
                   .rank = 0,
-                  .said = {"loaded 2.27.5, compiled against 2.28.9"}},
+                  .mentions = {"loaded 2.27.5, compiled against 2.28.9"}},
                  {.name = "versions unknown",
                   .change =
                       [](Attempt& a) {
@@ -29,7 +29,7 @@ TEST(OneLibnccl, Rows) {
                         with_setting(0, "effective", "nccl_compiled", nullptr)(a);
                       },
                   .rank = 0,
-                  .said = {"loaded unknown"}},
+                  .mentions = {"loaded unknown"}},
                  {.name = "both none",
                   .change =
                       [](Attempt& a) {
@@ -37,11 +37,11 @@ TEST(OneLibnccl, Rows) {
                         with_setting(0, "effective", "nccl_compiled", "none")(a);
                       },
                   .rank = 0,
-                  .said = {"loaded none"}},
+                  .mentions = {"loaded none"}},
                  {.name = "absent",
                   .change = [](Attempt& a) { erase(a, {.rank = 0, .kind = "config"}); },
                   .rank = 0,
-                  .said = {"`config` line"},
+                  .mentions = {"`config` line"},
                   .also = {"D28.effective_config"}},
              },
              "cuda");

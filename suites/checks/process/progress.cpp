@@ -66,7 +66,7 @@ record::CheckResult progress(Judgement& judgement, const Attempt& attempt) {
       }
       continue;
     }
-    judgement.saw(files.rank);
+    judgement.confirm(files.rank);
     // Where a rank hangs its peers fall silent too; the launcher has already named the one that is
     // missing.
     if (facts->case_ended || !facts->phase || attempt.context.hang) continue;

@@ -26,51 +26,52 @@ void hang(Attempt& attempt) {
 }
 
 TEST(Progress, Rows) {
-  judge_rows(
-      "D22.progress", {{"impl", "full_iteration"}, {"tp", 2}},
-      {
-          {.name = "a rank stopped (M61)",
-           .change = hang,
-           .rank = 1,
-           .said = {"rank 1 stopped in phase replay, arm lockstep_graph, step 3",
-                    "silent for 10100 ms", "collective 16, all_reduce in group tp",
-                    "waiting for it: rank 0 for 10100 ms", "every rank within 5000 ms", "stacks"}},
-          {.name = "no collective, nobody waits",
-           .change =
-               [](Attempt& a) {
-                 hang(a);
-                 a.context.hang->last_collective.reset();
-                 a.context.hang->waiting_ranks.clear();
-                 a.context.hang->stacks.clear();
-               },
-           .rank = 1,
-           .said = {"last: no collective", "waiting for it: nobody", "no stack could be taken"}},
-          {.name = "silent beyond the limit and nobody named",
-           .change =
-               [](Attempt& a) {
-                 auto& facts = a.context.ranks[1];
-                 facts.case_ended = false;
-                 facts.phase = Phase::eager;
-                 facts.silent_ms = 10001;
-               },
-           .rank = 1,
-           .said = {"rank 1 was silent in phase eager", "10001 ms", "within 10000 ms"}},
-          {.name = "a finished rank that nobody watched",
-           .change = [](Attempt& a) { a.context.ranks.pop_back(); },
-           .rank = 1,
-           .said = {"nobody watched rank 1"}},
-          {.name = "a rank that never spoke",
-           .change =
-               [](Attempt& a) {
-                 a.context.ranks[1].phase.reset();
-                 a.context.ranks[1].case_ended = false;
-                 a.ranks[1].evidence.reset();
-               },
-           .want = record::Result::unexercised,
-           .rank = std::nullopt,
-           .said = {"the launcher saw no heartbeat of rank 1"},
-           .also = {"*"}},
-      });
+  judge_rows("D22.progress", {{"impl", "full_iteration"}, {"tp", 2}},
+             {
+                 {.name = "a rank stopped (M61)",
+                  .change = hang,
+                  .rank = 1,
+                  .mentions = {"rank 1 stopped in phase replay, arm lockstep_graph, step 3",
+                               "silent for 10100 ms", "collective 16, all_reduce in group tp",
+                               "waiting for it: rank 0 for 10100 ms", "every rank within 5000 ms",
+                               "stacks"}},
+                 {.name = "no collective, nobody waits",
+                  .change =
+                      [](Attempt& a) {
+                        hang(a);
+                        a.context.hang->last_collective.reset();
+                        a.context.hang->waiting_ranks.clear();
+                        a.context.hang->stacks.clear();
+                      },
+                  .rank = 1,
+                  .mentions = {"last: no collective", "waiting for it: nobody",
+                               "no stack could be taken"}},
+                 {.name = "silent beyond the limit and nobody named",
+                  .change =
+                      [](Attempt& a) {
+                        auto& facts = a.context.ranks[1];
+                        facts.case_ended = false;
+                        facts.phase = Phase::eager;
+                        facts.silent_ms = 10001;
+                      },
+                  .rank = 1,
+                  .mentions = {"rank 1 was silent in phase eager", "10001 ms", "within 10000 ms"}},
+                 {.name = "a finished rank that nobody watched",
+                  .change = [](Attempt& a) { a.context.ranks.pop_back(); },
+                  .rank = 1,
+                  .mentions = {"nobody watched rank 1"}},
+                 {.name = "a rank that never spoke",
+                  .change =
+                      [](Attempt& a) {
+                        a.context.ranks[1].phase.reset();
+                        a.context.ranks[1].case_ended = false;
+                        a.ranks[1].evidence.reset();
+                      },
+                  .want = record::Result::unexercised,
+                  .rank = std::nullopt,
+                  .mentions = {"the launcher saw no heartbeat of rank 1"},
+                  .also = {"*"}},
+             });
 }
 
 TEST(Progress, ADeadRankIsNoSilence) {

@@ -55,7 +55,7 @@ record::CheckResult teardown_order(Judgement& judgement, const Attempt& attempt)
                           .want = concat(limit_ms, " ms at most"),
                           .why = "a teardown that slows down is a hang in the making"});
       } else {
-        judgement.saw(files.rank);
+        judgement.confirm(files.rank);
       }
       last_place = place;
       last_order = order;

@@ -53,7 +53,7 @@ Row rank_died(const Where& where) {
           .change = [=](Attempt& attempt) { die_before(attempt, where); },
           .want = record::Result::unexercised,
           .rank = std::nullopt,
-          .said = {concat("rank ", *where.rank)},
+          .mentions = {concat("rank ", *where.rank)},
           .also = {"*"}};
 }
 
@@ -75,7 +75,7 @@ void judge_rows(const std::string& check, const nlohmann::json& axes, const std:
     const std::string message = record::to_text(result.message);
     EXPECT_EQ(record::name(result.result), record::name(row.want)) << message;
     EXPECT_EQ(result.rank, row.rank) << message;
-    for (const std::string& part : row.said)
+    for (const std::string& part : row.mentions)
       EXPECT_NE(message.find(part), std::string::npos) << "wanted `" << part << "` in: " << message;
     expect_whole(result);
     const std::set<std::string> others = flipped(before, after, check);

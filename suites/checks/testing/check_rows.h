@@ -17,9 +17,9 @@ struct Row {
   std::string name;
   std::function<void(Attempt&)> change;
   record::Result want = record::Result::fail;
-  std::optional<int> rank;          // that the result names
-  std::vector<std::string> said;    // parts of the message, in any of its fields
-  std::set<std::string> also = {};  // checks that may flip too; "*": any
+  std::optional<int> rank;            // that the result names
+  std::vector<std::string> mentions;  // parts of the message, in any of its fields
+  std::set<std::string> also = {};    // checks that may flip too; "*": any
 };
 
 /// Sets a value of the `config` line of a rank; null takes it out. `part` is asked or effective.

@@ -37,7 +37,7 @@ record::CheckResult accumulated_gradients(Judgement& judgement, const Attempt& a
         break;
       }
       if (got == want) {
-        judgement.saw(files.rank);
+        judgement.confirm(files.rank);
         continue;
       }
       judgement.defect(

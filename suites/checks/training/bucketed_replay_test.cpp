@@ -14,19 +14,19 @@ TEST(BucketedReplay, Rows) {
           {.name = "another length's graph (M143)",
            .change = [=](Attempt& a) { set(a, seventh, "equal", false); },
            .rank = 0,
-           .said = {"`buckets`: buckets_graph differs from buckets_eager at step 7"}},
+           .mentions = {"`buckets`: buckets_graph differs from buckets_eager at step 7"}},
           {.name = "an eviction under a running replay",
            .change = [=](Attempt& a) { set(a, last, "equal", false); },
            .rank = 0,
-           .said = {"`buckets_free_run`: buckets_graph differs from buckets_eager at step 10"}},
+           .mentions = {"`buckets_free_run`: buckets_graph differs from buckets_eager at step 10"}},
           {.name = "a step was not compared",
            .change = [=](Attempt& a) { erase(a, seventh); },
            .rank = 0,
-           .said = {"comparison `buckets`"}},
+           .mentions = {"comparison `buckets`"}},
           {.name = "no free run",
            .change = [=](Attempt& a) { erase(a, last); },
            .rank = 0,
-           .said = {"comparison `buckets_free_run`"}},
+           .mentions = {"comparison `buckets_free_run`"}},
       });
 }
 

@@ -57,7 +57,7 @@ void judge_counts(Judgement& judgement, const RankFiles& files, const Evaluated&
            .want = "all",
            .why = "what moved since the capture, or was not written, shows only where somebody "
                   "looks"});
-    return judgement.saw(files.rank);
+    return judgement.confirm(files.rank);
   }
   const auto counts = [](std::int64_t evaluations, std::int64_t captures, std::int64_t replays) {
     return concat(evaluations, " evaluations, ", captures, " captures, ", replays, " replays");

@@ -116,7 +116,7 @@ record::CheckResult expert_ledger(Judgement& judgement, const Attempt& attempt) 
                .want = moved(*eager),
                .why = "a replay that routes by the captured tokens trains other experts"});
       }
-      judgement.saw(files.rank);
+      judgement.confirm(files.rank);
     }
     if (!over_capacity && attempt.axes.text("dispatch") != "dropless")
       judgement.unexercised(concat("on rank ", files.rank,

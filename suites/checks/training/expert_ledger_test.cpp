@@ -22,22 +22,22 @@ TEST(ExpertLedger, Rows) {
                  set(a, at_three, "carried", std::vector<int>{8, 8, 8, 8, 8, 8, 8, 8});
                },
            .rank = 0,
-           .said = {"layer 0 of arm lockstep_graph lost tokens without counting them at step 3",
-                    "32 carried and 3 dropped of 64 assignments", "want 32 dropped"}},
+           .mentions = {"layer 0 of arm lockstep_graph lost tokens without counting them at step 3",
+                        "32 carried and 3 dropped of 64 assignments", "want 32 dropped"}},
           {.name = "no flag",
            .change =
                [=](Attempt& a) { set(a, both_at_three, "overflowed", std::vector<int>{0, 0}); },
            .rank = 0,
-           .said = {"raised the wrong overflow flag", "0 with 3 dropped", "want 1 or more"}},
+           .mentions = {"raised the wrong overflow flag", "0 with 3 dropped", "want 1 or more"}},
           {.name = "a flag for nothing",
            .change =
                [=](Attempt& a) { set(a, both_at_three, "overflowed", std::vector<int>{1, 1}); },
            .rank = 0,
-           .said = {"layer 1", "1 with 0 dropped", "want 0"}},
+           .mentions = {"layer 1", "1 with 0 dropped", "want 0"}},
           {.name = "tokens without an expert",
            .change = [=](Attempt& a) { set(a, both_at_three, "assignments", 70); },
            .rank = 0,
-           .said = {"assigned other than its tokens", "got 64 assignments; want 70"}},
+           .mentions = {"assigned other than its tokens", "got 64 assignments; want 70"}},
           {.name = "routed by the captured tokens",
            .change =
                [=](Attempt& a) {
@@ -45,16 +45,16 @@ TEST(ExpertLedger, Rows) {
                  set(a, at_three, "carried", std::vector<int>{16, 13, 16, 16, 16, 16, 16, 16});
                },
            .rank = 0,
-           .said = {"the replay of step 3 routed other tokens than eager", "carried [16,13,",
-                    "carried [13,16,"}},
+           .mentions = {"the replay of step 3 routed other tokens than eager", "carried [16,13,",
+                        "carried [13,16,"}},
           {.name = "a ledger of half the layers",
            .change = [=](Attempt& a) { set(a, at_three, "dropped", std::vector<int>{3}); },
            .rank = 0,
-           .said = {"ledger of arm lockstep_graph is incomplete at step 3"}},
+           .mentions = {"ledger of arm lockstep_graph is incomplete at step 3"}},
           {.name = "absent",
            .change = [=](Attempt& a) { erase(a, at_three); },
            .rank = 0,
-           .said = {"`experts` line of arm lockstep_graph at step 3"}},
+           .mentions = {"`experts` line of arm lockstep_graph at step 3"}},
           {.name = "nothing over capacity",
            .change =
                [](Attempt& a) {
@@ -68,7 +68,7 @@ TEST(ExpertLedger, Rows) {
                },
            .want = record::Result::unexercised,
            .rank = std::nullopt,
-           .said = {"a silent drop would not show"}},
+           .mentions = {"a silent drop would not show"}},
       });
 }
 

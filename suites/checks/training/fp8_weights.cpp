@@ -24,7 +24,7 @@ record::CheckResult fp8_weights(Judgement& judgement, const Attempt& attempt) {
       }
       const std::vector<std::int64_t>& made = line->copies;
       if (made == want) {
-        judgement.saw(files.rank);
+        judgement.confirm(files.rank);
         continue;
       }
       std::size_t layer = 0;

@@ -20,27 +20,28 @@ TEST(Fp8Weights, Rows) {
           {.name = "copies in every microbatch (M80)",
            .change = [=](Attempt& a) { set(a, at_three, "copies", std::vector<int>{0, 8, 0}); },
            .rank = 0,
-           .said = {"layer 1 of this rank made another number of rounded copies in step 3 of arm "
-                    "lockstep_graph",
-                    "got 8 copies", "want 4, one of each weight in the first microbatch",
-                    "a rounding that changes nothing"}},
+           .mentions =
+               {"layer 1 of this rank made another number of rounded copies in step 3 of arm "
+                "lockstep_graph",
+                "got 8 copies", "want 4, one of each weight in the first microbatch",
+                "a rounding that changes nothing"}},
           {.name = "none (M160)",
            .change = [=](Attempt& a) { set(a, at_three, "copies", std::vector<int>{0, 0, 0}); },
            .rank = 0,
-           .said = {"layer 1", "got 0 copies", "copies of older weights"}},
+           .mentions = {"layer 1", "got 0 copies", "copies of older weights"}},
           {.name = "a layer that stays as it is (M161)",
            .change = [=](Attempt& a) { set(a, at_three, "copies", std::vector<int>{0, 4, 4}); },
            .rank = 0,
-           .said = {"layer 2", "got 4 copies", "want 0: its weights stay as they are",
-                    "the context of another one"}},
+           .mentions = {"layer 2", "got 4 copies", "want 0: its weights stay as they are",
+                        "the context of another one"}},
           {.name = "other layers than the case has",
            .change = [=](Attempt& a) { set(a, at_three, "copies", std::vector<int>{0, 4}); },
            .rank = 0,
-           .said = {"`fp8_weights` line of 3 layers of arm lockstep_graph"}},
+           .mentions = {"`fp8_weights` line of 3 layers of arm lockstep_graph"}},
           {.name = "absent",
            .change = [=](Attempt& a) { erase(a, at_three); },
            .rank = 0,
-           .said = {"`fp8_weights` line of 3 layers of arm lockstep_graph at step 3"}},
+           .mentions = {"`fp8_weights` line of 3 layers of arm lockstep_graph at step 3"}},
       });
 }
 

@@ -29,7 +29,7 @@ record::CheckResult graph_cache(Judgement& judgement, const Attempt& attempt) {
       most = std::max(most, line.pool_bytes);
       const bool many = line.resident.size() > bound;
       if (!many && line.pool_bytes <= explained && (line.resident.empty() || explained > 0)) {
-        judgement.saw(files.rank);
+        judgement.confirm(files.rank);
         continue;
       }
       judgement.defect({.rank = files.rank,

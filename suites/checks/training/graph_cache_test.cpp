@@ -15,14 +15,14 @@ TEST(GraphCache, Rows) {
           {.name = "evicted graphs stay alive (M142)",
            .change = [=](Attempt& a) { set(a, step(6), "pool_bytes", 24 << 20); },
            .rank = 0,
-           .said = {"the memory of evicted graphs did not come back",
-                    "12 4 resident, 25165824 bytes", "16777216 bytes"}},
+           .mentions = {"the memory of evicted graphs did not come back",
+                        "12 4 resident, 25165824 bytes", "16777216 bytes"}},
           {.name = "no bound (M66)",
            .change =
                [=](Attempt& a) { set(a, step(6), "resident", nlohmann::json::array({12, 4, 8})); },
            .rank = 0,
-           .said = {"the cache of graphs holds more lengths than its bound", "12 4 8 resident",
-                    "2 lengths at most"},
+           .mentions = {"the cache of graphs holds more lengths than its bound", "12 4 8 resident",
+                        "2 lengths at most"},
            .also = {"D43.shape_buckets"}},
           {.name = "captures that took nothing",
            .change =
@@ -31,7 +31,7 @@ TEST(GraphCache, Rows) {
                  set(a, step(1), "pool_bytes", 0);
                },
            .rank = 0,
-           .said = {"did not come back", "0 bytes, what the captures of these took"}},
+           .mentions = {"did not come back", "0 bytes, what the captures of these took"}},
       });
 }
 

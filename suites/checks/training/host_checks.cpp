@@ -26,7 +26,7 @@ void judge_step(Judgement& judgement, const RankFiles& files, const Looks& looks
     return judgement.absent<HyperparameterLine>(files, concat("of ", looks.name, " in arm ", arm),
                                                 step);
   if (std::isfinite(line->host) && (line->host > 0) == has_them && line->effective == line->host)
-    return judgement.saw(files.rank);
+    return judgement.confirm(files.rank);
   judgement.defect({.rank = files.rank,
                     .step = step,
                     .what = concat("the host did not look at all ", looks.called, " of arm ", arm,

@@ -25,8 +25,8 @@ TEST(HostChecks, Rows) {
           {.name = "left out in a replayed step (M98)",
            .change = [=](Attempt& a) { set(a, losses, "effective", 0); },
            .rank = 0,
-           .said = {"did not look at all losses of arm lockstep_graph at step 3", "got 0 looks",
-                    "want 2"}},
+           .mentions = {"did not look at all losses of arm lockstep_graph at step 3", "got 0 looks",
+                        "want 2"}},
           {.name = "nothing was asked for",
            .change =
                [=](Attempt& a) {
@@ -34,7 +34,7 @@ TEST(HostChecks, Rows) {
                  set(a, gradients, "effective", 0);
                },
            .rank = 0,
-           .said = {"did not look at all gradients", "more than none"}},
+           .mentions = {"did not look at all gradients", "more than none"}},
           {.name = "left out with the last inputs",
            .change =
                [](Attempt& a) {
@@ -47,11 +47,12 @@ TEST(HostChecks, Rows) {
                      "effective", 1);
                },
            .rank = 0,
-           .said = {"did not look at all losses of arm lockstep_graph at step 5"}},
+           .mentions = {"did not look at all losses of arm lockstep_graph at step 5"}},
           {.name = "absent",
            .change = [=](Attempt& a) { erase(a, gradients); },
            .rank = 0,
-           .said = {"`hyperparameter` line of gradients_checked in arm lockstep_graph at step 3"}},
+           .mentions =
+               {"`hyperparameter` line of gradients_checked in arm lockstep_graph at step 3"}},
       });
 }
 

@@ -53,7 +53,7 @@ record::CheckResult follows_the_host(Judgement& judgement, const Attempt& attemp
       if (!first_rate) first_rate = line->host;
       told_apart |= std::abs(line->host - *first_rate) > line->bound;
       if (std::abs(line->effective - line->host) <= line->bound) {
-        judgement.saw(files.rank);
+        judgement.confirm(files.rank);
         continue;
       }
       judgement.defect(

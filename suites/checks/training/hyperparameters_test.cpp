@@ -17,34 +17,35 @@ TEST(LearningRate, Rows) {
                      0.09);
                },
            .rank = 0,
-           .said = {"felt another learning rate at step 3", "0.09", "0.085 within 0.0005",
-                    "frozen at capture"}},
+           .mentions = {"felt another learning rate at step 3", "0.09", "0.085 within 0.0005",
+                        "frozen at capture"}},
           {.name = "NaN",
            .change = [=](Attempt& a) { set(a, at_three, "effective", "nan"); },
            .rank = 0,
-           .said = {"is unknown at step 3"}},
+           .mentions = {"is unknown at step 3"}},
           {.name = "no bound",
            .change = [=](Attempt& a) { set(a, at_three, "bound", "nan"); },
            .rank = 0,
-           .said = {"bound \"nan\""}},
+           .mentions = {"bound \"nan\""}},
           {.name = "infinite bound",
            .change = [=](Attempt& a) { set(a, at_three, "bound", "inf"); },
            .rank = 0,
-           .said = {"is unknown"}},
+           .mentions = {"is unknown"}},
           {.name = "absent",
            .change = [=](Attempt& a) { erase(a, at_three); },
            .rank = 0,
-           .said = {"`hyperparameter` line of the learning rate in arm lockstep_graph at step 3"}},
+           .mentions =
+               {"`hyperparameter` line of the learning rate in arm lockstep_graph at step 3"}},
           {.name = "another knob only",
            .change = [=](Attempt& a) { set(a, at_three, "name", "loss_scale"); },
            .rank = 0,
-           .said = {"at step 3"}},
+           .mentions = {"at step 3"}},
           {.name = "bounds too wide to tell",
            .change =
                [](Attempt& a) { set(a, {.rank = 0, .kind = "hyperparameter"}, "bound", 1.0); },
            .want = record::Result::unexercised,
            .rank = std::nullopt,
-           .said = {"a frozen one would not show"}},
+           .mentions = {"a frozen one would not show"}},
           {.name = "a host rate that never changes",
            .change =
                [](Attempt& a) {
@@ -53,7 +54,7 @@ TEST(LearningRate, Rows) {
                },
            .want = record::Result::unexercised,
            .rank = std::nullopt,
-           .said = {"a frozen one would not show"}},
+           .mentions = {"a frozen one would not show"}},
       });
 }
 
@@ -67,11 +68,11 @@ TEST(LearningRate, IsWatchedInTheEagerArmWithoutGraphs) {
                             "effective", 0.1);
                       },
                   .rank = 0,
-                  .said = {"arm eager_a", "step 4"}},
+                  .mentions = {"arm eager_a", "step 4"}},
                  {.name = "absent",
                   .change = [](Attempt& a) { erase(a, {.rank = 0, .kind = "hyperparameter"}); },
                   .rank = 0,
-                  .said = {"at step 0"}},
+                  .mentions = {"at step 0"}},
              });
 }
 
@@ -95,12 +96,13 @@ TEST(OptimizerStep, Rows) {
                      "effective", 3.0);
                },
            .rank = 0,
-           .said = {"the optimizer of arm lockstep_graph felt another step number at step 3",
-                    "got 3", "want 4 within 0"}},
+           .mentions = {"the optimizer of arm lockstep_graph felt another step number at step 3",
+                        "got 3", "want 4 within 0"}},
           {.name = "absent",
            .change = [=](Attempt& a) { erase(a, at_three); },
            .rank = 0,
-           .said = {"`hyperparameter` line of the step number in arm lockstep_graph at step 3"}},
+           .mentions =
+               {"`hyperparameter` line of the step number in arm lockstep_graph at step 3"}},
       });
   EXPECT_EQ(
       record::name(judge_one("D04.optimizer_step", {{"impl", "manual"}}, [](Attempt&) {}).result),
@@ -119,8 +121,8 @@ TEST(LossScale, Rows) {
           {.name = "frozen at capture (M95)",
            .change = [=](Attempt& a) { set(a, at_three, "effective", 4096.0); },
            .rank = 1,
-           .said = {"the backward of arm lockstep_graph felt another loss scale at step 3",
-                    "got 4096"}},
+           .mentions = {"the backward of arm lockstep_graph felt another loss scale at step 3",
+                        "got 4096"}},
           {.name = "one rank skipped a step (M96)",
            .change =
                [=](Attempt& a) {
@@ -128,12 +130,12 @@ TEST(LossScale, Rows) {
                  set(a, at_three, "effective", 4096.0);
                },
            .rank = 1,
-           .said = {"the ranks scale their losses differently in arm lockstep_graph at step 3",
-                    "4096 on rank 1", "as on rank 0"}},
+           .mentions = {"the ranks scale their losses differently in arm lockstep_graph at step 3",
+                        "4096 on rank 1", "as on rank 0"}},
           {.name = "absent",
            .change = [=](Attempt& a) { erase(a, at_three); },
            .rank = 1,
-           .said = {"`hyperparameter` line of the loss scale in arm lockstep_graph at step 3"}},
+           .mentions = {"`hyperparameter` line of the loss scale in arm lockstep_graph at step 3"}},
       });
   for (const nlohmann::json& axes :
        {nlohmann::json{{"impl", "manual"}},

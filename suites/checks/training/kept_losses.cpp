@@ -20,7 +20,7 @@ record::CheckResult kept_losses(Judgement& judgement, const Attempt& attempt) {
     for (const HandedOutLine& line : judgement.lines<HandedOutLine>(files)) {
       const auto& [arm, step, what, then, later] = line;
       if (!then.empty() && then == later) {
-        judgement.saw(files.rank);
+        judgement.confirm(files.rank);
         continue;
       }
       judgement.defect(

@@ -22,7 +22,7 @@ record::CheckResult overlapped_reduction(Judgement& judgement, const Attempt& at
         continue;
       }
       if (std::isfinite(line->host) && line->host > 0 && line->effective == line->host) {
-        judgement.saw(files.rank);
+        judgement.confirm(files.rank);
         continue;
       }
       judgement.defect(

@@ -17,12 +17,12 @@ TEST(Padding, Rows) {
                  set(a, padded, "max_rel", 0.1);
                },
            .rank = 0,
-           .said = {"losses and gradients of a padded step differ from those without padding",
-                    "0.5 (0.1 of the largest element) in `losses`"}},
+           .mentions = {"losses and gradients of a padded step differ from those without padding",
+                        "0.5 (0.1 of the largest element) in `losses`"}},
           {.name = "a bound that sees nothing",
            .change = [=](Attempt& a) { set(a, padded, "bound", 3.0); },
            .rank = 0,
-           .said = {"the bound on a padded step is too wide"}},
+           .mentions = {"the bound on a padded step is too wide"}},
           {.name = "nothing was padded",
            .change =
                [](Attempt& a) {
@@ -33,11 +33,11 @@ TEST(Padding, Rows) {
                },
            .want = record::Result::unexercised,
            .rank = std::nullopt,
-           .said = {"every microbatch filled its bucket"}},
+           .mentions = {"every microbatch filled its bucket"}},
           {.name = "a length was left out",
            .change = [=](Attempt& a) { erase(a, padded); },
            .rank = 0,
-           .said = {"`padding` line of length 8"}},
+           .mentions = {"`padding` line of length 8"}},
       });
 }
 

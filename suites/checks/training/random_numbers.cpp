@@ -92,7 +92,7 @@ record::CheckResult masks(Judgement& judgement, const Attempt& attempt) {
              .why = "a replay that drops other elements trains another model"});
       }
       if (any_mask) {
-        judgement.saw(files.rank);
+        judgement.confirm(files.rank);
       } else {
         judgement.absent(files, "mask in any `rng` line", step);
       }
@@ -138,7 +138,7 @@ record::CheckResult generator(Judgement& judgement, const Attempt& attempt) {
              .want = "at least one moved",
              .why = "a replay that leaves its generator alone draws the same numbers again"});
       }
-      judgement.saw(files.rank);
+      judgement.confirm(files.rank);
     }
   }
   return judgement.result(

@@ -88,7 +88,7 @@ record::CheckResult recompute(Judgement& judgement, const Attempt& attempt) {
         judge_pair(judgement, files, *line, where, "outputs", line->outputs, line->outputs_again,
                    "the gradients belong to a forward that never was, while the loss looks right");
         judge_counts(judgement, files, *line, part, where);
-        judgement.saw(files.rank);
+        judgement.confirm(files.rank);
       }
     }
   }

@@ -19,13 +19,13 @@ TEST(Recompute, Rows) {
            .change =
                [=](Attempt& a) { set(a, at_three, "masks_again_digest", "1111111111111111"); },
            .rank = 0,
-           .said =
+           .mentions =
                {"recompute came to other masks than the forward in step 3 of arm lockstep_graph",
                 "1111111111111111"}},
           {.name = "other outputs",
            .change = [=](Attempt& a) { set(a, at_three, "outputs_again", "1111111111111111"); },
            .rank = 0,
-           .said = {"recompute came to other outputs", "the loss looks right"}},
+           .mentions = {"recompute came to other outputs", "the loss looks right"}},
           {.name = "no digest at all",
            .change =
                [=](Attempt& a) {
@@ -33,20 +33,21 @@ TEST(Recompute, Rows) {
                  set(a, at_three, "outputs_again", "");
                },
            .rank = 0,
-           .said = {"digest none"}},
+           .mentions = {"digest none"}},
           {.name = "a replay without recompute",
            .change = [=](Attempt& a) { set(a, at_three, "counter_after", std::vector<int>{6, 6}); },
            .rank = 0,
-           .said = {"core_attn of layer 0 was not computed again as often as it should in step 3",
-                    "got 0 times", "want 2, once for each"}},
+           .mentions =
+               {"core_attn of layer 0 was not computed again as often as it should in step 3",
+                "got 0 times", "want 2, once for each"}},
           {.name = "no counters",
            .change = [=](Attempt& a) { set(a, at_three, "counter_before", std::vector<int>{}); },
            .rank = 0,
-           .said = {"recompute counters around step 3"}},
+           .mentions = {"recompute counters around step 3"}},
           {.name = "absent",
            .change = [=](Attempt& a) { erase(a, at_three); },
            .rank = 0,
-           .said = {"`recompute` line of core_attn of arm lockstep_graph at step 3"}},
+           .mentions = {"`recompute` line of core_attn of arm lockstep_graph at step 3"}},
       });
 }
 

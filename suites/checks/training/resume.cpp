@@ -28,7 +28,7 @@ void judge_replays(Judgement& judgement, const RankFiles& files, const Resumed& 
   const ResumedLine* line = judgement.first<ResumedLine>(files);
   if (!line) return judgement.absent<ResumedLine>(files, "", want.first_step);
   if (line->step == want.first_step && line->replays == want.replays)
-    return judgement.saw(files.rank);
+    return judgement.confirm(files.rank);
   judgement.defect(
       {.rank = files.rank,
        .step = line->step,

@@ -121,7 +121,7 @@ record::CheckResult shape_buckets(Judgement& judgement, const Attempt& attempt) 
       const Cache::Step got{line.length,  line.replayed, line.captures,
                             line.replays, line.resident, line.evicted};
       if (got == want) {
-        judgement.saw(files.rank);
+        judgement.confirm(files.rank);
         continue;
       }
       judgement.defect(
