@@ -1,8 +1,8 @@
-# What CMake takes from the table of checks, matrix/tables/checks.json: which files hold checks, and
-# the list of their functions. So a check is a row there, its code and its test, and nothing else.
+# Reads the table of checks, matrix/tables/checks.json: which files hold checks, and the names of
+# their functions. A new check is a row of the table, its code and its test; no other list names it.
 
-# graphproof_read_checks(NAMES CODES): sets both to lists in the order of the table, DETECTOR.fact and
-# the file in suites/checks.
+# graphproof_read_checks(NAMES CODES): sets both to lists in the order of the table: DETECTOR.fact
+# and the file in suites/checks.
 function(graphproof_read_checks names codes)
   set(table ${PROJECT_SOURCE_DIR}/matrix/tables/checks.json)
   set_property(DIRECTORY ${PROJECT_SOURCE_DIR} APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${table})
@@ -20,8 +20,8 @@ function(graphproof_read_checks names codes)
   set(${codes} ${all_codes} PARENT_SCOPE)
 endfunction()
 
-# graphproof_write_check_list(OUTPUT): a C++ source that defines checks::all_checks(). A row without a
-# function is a link error.
+# graphproof_write_check_list(OUTPUT): writes a C++ source that defines checks::all_checks(). A row
+# without a function is a link error.
 function(graphproof_write_check_list output)
   graphproof_read_checks(names codes)
   set(declared "")
@@ -51,9 +51,9 @@ std::span<const Check> all_checks() {
 ")
 endfunction()
 
-# graphproof_checks([SOURCES files...] [TESTS files...] [LINK folders...]): the library and the tests of
-# the calling folder of suites/checks: the code of the checks that the table places there, the test of
-# each such file, and whatever else is listed.
+# graphproof_checks([SOURCES files...] [TESTS files...] [LINK folders...]): defines the library and
+# the tests of the calling folder of suites/checks. They consist of the code of the checks that the
+# table places there, the test of each such file, and the files that are listed here.
 function(graphproof_checks)
   cmake_parse_arguments(PARSE_ARGV 0 arg "" "" "SOURCES;TESTS;LINK")
   file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR}/suites/checks ${CMAKE_CURRENT_SOURCE_DIR})

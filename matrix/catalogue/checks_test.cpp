@@ -18,11 +18,9 @@ class ChecksTest : public testing::Test {
     return std::find(names.begin(), names.end(), check) != names.end();
   }
   Problem refused(const std::string& changes) const {
-    nlohmann::json row = {{"check", "D01.a"},
-                          {"states", "s"},
-                          {"verdict", "fail.numerics"},
-                          {"required_when", "true"},
-                          {"devices", {"sim"}}};
+    nlohmann::json row = {{"check", "D01.a"},           {"states", "s"},
+                          {"verdict", "fail.numerics"}, {"required_when", "true"},
+                          {"devices", {"sim"}},         {"code", "numerics/a.cpp"}};
     row.update(nlohmann::json::parse(changes));
     const Document document = parse_document(
         nlohmann::json({{"schema", "graphproof-check-table/1"}, {"checks", {row, row}}}).dump(),

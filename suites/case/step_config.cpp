@@ -180,7 +180,7 @@ workloads::RecomputeConfig recompute_config(const std::string& value) {
   return config;
 }
 
-bool asks_all_stages(const workloads::ModelConfig& model) {
+bool reduces_over_stages(const workloads::ModelConfig& model) {
   return model.clip_grad || model.precision == workloads::Precision::fp16;
 }
 
@@ -303,7 +303,7 @@ StepConfig step_config(const matrix::AxisTable& axes, const matrix::Case& test_c
                    .vpp = static_cast<int>(integer("vpp")),
                    .microbatch_group = integer("microbatch_group"),
                    .embedding_group = pp > 1 && config.model.tied_embeddings ? "embd" : "",
-                   .pp_group = pp > 1 && asks_all_stages(config.model) ? "pp" : ""};
+                   .pp_group = pp > 1 && reduces_over_stages(config.model) ? "pp" : ""};
   config.engine = {.impl = impl,
                    .modules = module_kinds(reader.list("modules")),
                    .pool = pool_sharing(text("pool")),

@@ -19,7 +19,7 @@ record::CheckResult too_old(const Check& check, const matrix::CheckEntry& entry,
           .message = {.what = "",
                       .got = concat("evidence of revision ", evidence_revision(attempt)),
                       .want = concat("revision ", entry.since, " or newer"),
-                      .why = "ranks did not write down yet what this check looks at",
+                      .why = "evidence of that revision lacks what this check reads",
                       .next = "nothing to do; run the case again for an answer"}};
 }
 
@@ -30,7 +30,8 @@ record::CheckResult judged(const Check& check, const matrix::CheckEntry& entry,
     judgement.not_applicable(concat("the case was refused by rule ", refusal->rule, " in phase ",
                                     record::name(refusal->phase)));
   else if (!attempt.asked.contains(check.name))
-    judgement.not_applicable("the case does not ask for it (./graphproof list checks)");
+    judgement.not_applicable(
+        concat("the check applies to cases with `", entry.judged_when.text(), "`"));
   return judgement.settled() ? judgement.result("", "") : check.function(judgement, attempt);
 }
 

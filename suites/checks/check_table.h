@@ -1,5 +1,4 @@
-// Every check by name, and the run of all of them over an attempt. The names equal
-// matrix/tables/checks.json.
+// The list of all checks, and how they are run over an attempt.
 #pragma once
 
 #include <functional>
@@ -14,23 +13,24 @@
 
 namespace graphproof::checks {
 
-/// A check and its code. The function weighs what it finds in `judgement` and returns its result.
+/// A check and its code. The function collects what it finds in `judgement` and returns its result.
 struct Check {
   std::string_view name;
   record::CheckResult (*function)(Judgement& judgement, const Attempt& attempt);
 };
 
-/// In the order of the table in matrix/tables/checks.json, from which CMake makes this list: the
-/// function of D07.static_addresses is d07::static_addresses (cmake/check_table.cmake).
+/// The checks in the order of matrix/tables/checks.json, from which CMake generates this list: the
+/// function of D07.static_addresses is d07::static_addresses (cmake/checks.cmake).
 std::span<const Check> all_checks();
 
-/// Runs one check. A check that the case requires never ends not_applicable: it is then
-/// unexercised. A pass states what the table says. `entry` is the check's row.
+/// Runs one check; `entry` is its row of the table. A check that the case requires ends unexercised
+/// where it would end not_applicable. The message of a pass is the statement in the table.
 record::CheckResult run_check(const Check& check, const matrix::CheckEntry& entry,
                               const Attempt& attempt);
 
-/// checks.json of an attempt, in memory: every check but those in `dropped`, which are left out as
-/// if nobody had written them. Throws std::invalid_argument for a dropped name that is no check.
+/// The content of an attempt's checks.json: the results of all checks but those in `dropped`, which
+/// are left out as if they did not exist. Throws std::invalid_argument if a name in `dropped` is no
+/// check.
 record::Checks judge(const Attempt& attempt, const matrix::CheckTable& table,
                      const std::set<std::string>& dropped = {});
 

@@ -96,15 +96,17 @@ bool seen_by_the_launcher(const record::CheckResult& result) {
   return result.check == "D21.log_clean" || result.check == "D22.progress";
 }
 
-// CMake makes the list from the table, so a row without a function is a link error; here is the
-// other way round.
+// CMake generates the list from the table, so that a row without a function is a link error. This
+// test finds a function without a row.
 TEST(CheckTable, EveryFunctionOfACheckHasARow) {
   static const std::regex detector("namespace graphproof::checks::(d[0-9]+) \\{"),
       function(
           "\nrecord::CheckResult (\\w+)\\(Judgement& judgement, const Attempt& attempt\\) \\{");
-  const std::filesystem::path root = std::getenv("GRAPHPROOF_SOURCE");
+  const char* source = std::getenv("GRAPHPROOF_SOURCE");
+  ASSERT_NE(source, nullptr) << "run by ctest, or set GRAPHPROOF_SOURCE to the repository";
+  const std::filesystem::path folder = std::filesystem::path(source) / "suites/checks";
   std::set<std::string> written, listed;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(root / "suites/checks")) {
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
     if (entry.path().extension() != ".cpp") continue;
     const std::string text = record::read_text(entry.path());
     std::smatch in;

@@ -19,7 +19,8 @@ using record::StepLine;
 using record::TimingLine;
 using Figures = std::map<std::string, double>;
 
-/// Ranks run together, so the slowest one's time counts, and the fullest one's memory.
+/// Keeps the largest value over ranks: they wait for the slowest rank, and the one that uses most
+/// memory runs out of it first.
 void add_largest(Figures& figures, const std::string& name, const std::optional<double>& value) {
   if (!value) return;
   const auto [figure, added] = figures.emplace(name, *value);
@@ -33,7 +34,7 @@ std::optional<double> median(std::vector<double> values) {
   return *middle;
 }
 
-/// Of a finite field of the arm's lines of kind Line from step `first` on.
+/// The median of the finite values of a field in the arm's lines of one kind from step `first` on.
 template <LineOfStep Line>
 std::optional<double> median(const RankFiles& files, std::string_view arm, double Line::* field,
                              std::int64_t first) {
@@ -43,8 +44,9 @@ std::optional<double> median(const RankFiles& files, std::string_view arm, doubl
   return median(std::move(values));
 }
 
-/// What the allocator holds more after the arm's last step than before the arm was built.
-std::optional<double> held_bytes(const RankFiles& files, std::string_view arm) {
+/// How much more memory the allocator has reserved after the arm's last step than before the arm
+/// was built.
+std::optional<double> reserved_bytes(const RankFiles& files, std::string_view arm) {
   std::optional<double> before, last;
   for (const record::MemoryLine* line : files.find<record::MemoryLine>(arm)) {
     if (line->when == "before") before = static_cast<double>(line->reserved);
@@ -54,7 +56,8 @@ std::optional<double> held_bytes(const RankFiles& files, std::string_view arm) {
   return *last - *before;
 }
 
-/// What a summary weighs a capture by: one arm alone, in its steady steps that nothing disturbs.
+/// The figures by which a summary judges whether graphs are worth it: they are from arms that run
+/// alone, in steps whose times are steady.
 void add_benefit(Figures& figures, const RankFiles& files, const Expected& plan,
                  const Attempt& attempt) {
   const std::int64_t timed = first_timed_step(attempt, plan);
@@ -63,7 +66,7 @@ void add_benefit(Figures& figures, const RankFiles& files, const Expected& plan,
               median(files, "solo_eager", &TimingLine::launch_ms, timed));
   const auto busy = median(files, "solo_eager", &BusyLine::device_ms, timed);
   const auto wall = median(files, "solo_eager", &TimingLine::wall_ms, timed);
-  // Of the rank that is busiest: where it has nothing to gain, nobody has.
+  // The busiest rank decides: if graphs cannot make it faster, they make no rank faster.
   if (busy && wall && *wall > 0)
     add_largest(figures, "eager_busy_share", std::min(1.0, *busy / *wall));
   if (!plan.graph) return;
@@ -81,13 +84,13 @@ void add_benefit(Figures& figures, const RankFiles& files, const Expected& plan,
     add_largest(figures, "capture_seconds", *capture_ms / 1000);
     add_largest(figures, "graphs", graphs);
   }
-  const auto eager_bytes = held_bytes(files, "solo_eager"),
-             graph_bytes = held_bytes(files, "solo_graph");
+  const auto eager_bytes = reserved_bytes(files, "solo_eager"),
+             graph_bytes = reserved_bytes(files, "solo_graph");
   if (eager_bytes && graph_bytes)
     add_largest(figures, "extra_memory_bytes", *graph_bytes - *eager_bytes);
 }
 
-/// What an arm spent in a phase, for each of its `steps`.
+/// The time that an arm spent in a phase, divided by its number of steps.
 std::optional<double> phase_step_ms(const RankFiles& files, record::Phase phase,
                                     std::string_view arm, std::int64_t steps) {
   for (const record::PhaseLine* line : files.find<record::PhaseLine>(arm))
@@ -101,8 +104,9 @@ Figures figures(const Attempt& attempt) {
   Figures figures;
   const Expected plan = expected(attempt.axes);
   for (const RankFiles& files : attempt.ranks) {
-    if (plan.trains &&
-        evidence_revision(attempt) >= 8) {  // steps of eager_a and free_graph are late
+    // From revision 8 on, work of eager_a and free_graph is delayed on purpose, so that their times
+    // say nothing.
+    if (plan.trains && evidence_revision(attempt) >= 8) {
       const std::int64_t timed = first_timed_step(attempt, plan);
       add_largest(figures, "eager_ms", median(files, "solo_eager", &TimingLine::wall_ms, timed));
       if (plan.graph)
@@ -118,7 +122,7 @@ Figures figures(const Attempt& attempt) {
                   phase_step_ms(files, record::Phase::replay, "free_graph",
                                 plan.steps - plan.first_replay));
     } else {
-      // The first step also pays for set-up.
+      // The first step is left out, because it includes set-up.
       add_largest(figures, "eager_ms", median(files, "eager_a", &StepLine::ms, 1));
     }
     add_benefit(figures, files, plan, attempt);

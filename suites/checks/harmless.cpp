@@ -8,7 +8,7 @@ namespace graphproof::checks {
 namespace {
 
 /// M19: LibTorch 2.11 is expected to keep the pool of a failed capture (pytorch#190348); a later
-/// one may not.
+/// version may not.
 std::string failed_captures_left_nothing(const Attempt& attempt) {
   std::size_t captures = 0;
   for (const RankFiles& files : attempt.ranks) {
@@ -21,9 +21,10 @@ std::string failed_captures_left_nothing(const Attempt& attempt) {
   return captures == 0
              ? ""
              : concat(captures,
-                      " captures failed and were taken back, and each left 0 bytes in its pool");
+                      " captures failed and were undone, and each left 0 bytes in its pool");
 }
 
+/// A fault and the function that says why it did no harm, "" if it did.
 struct Row {
   std::string_view fault;
   std::string (*evidence)(const Attempt&);

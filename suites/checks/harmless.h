@@ -1,6 +1,6 @@
-// Planted faults whose prediction a stack may contradict: the fault was there, and what it was
-// planted to spoil is in order. Said only with evidence of both, because a fault that was never
-// there would look the same.
+// Injected faults that a version of CUDA, NCCL or LibTorch may tolerate: the fault was there, and
+// what it should have damaged is in order. This is reported only with evidence of both, because a
+// case in which the fault was never injected looks the same.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace graphproof::checks {
 
-/// Why the attempt's planted fault bites nothing on this stack; "" where it does, where that is not
-/// known, and without a fault. One row a fault: harmless.cpp.
+/// Why the attempt's fault damages nothing with these versions. "" if it does, if that is not
+/// known, and without a fault. harmless.cpp has a table with one row for each such fault.
 std::string harmless_because(const Attempt& attempt);
 
 }  // namespace graphproof::checks

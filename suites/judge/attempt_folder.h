@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "matrix/case/axes.h"
+#include "matrix/catalogue/checks.h"
 #include "suites/checks/attempt/attempt.h"
 
 namespace graphproof::judge {

@@ -1,4 +1,4 @@
-// Which arms a case leaves evidence of, as its axes and the revision of the evidence say.
+// Which arms a case has evidence of. It follows from the case's axes and the evidence's revision.
 #pragma once
 
 #include <algorithm>
@@ -10,13 +10,14 @@
 
 namespace graphproof::checks {
 
-/// The second runs, which have to repeat the first eager one and the lockstep graph.
+/// The arms that repeat arm eager_a and arm lockstep_graph, so that a difference between two runs
+/// of the same arm shows.
 struct ControlArms {
   const char *eager, *graph;
-  bool solo;  // they are the solo arms, which nothing looks at within a step
+  bool solo;  // whether they are the solo arms, whose steps run undisturbed by other arms
 };
-/// Of collectives alone, and of steps before revision 5, they are arms that nothing else was asked
-/// of.
+/// The solo arms; of model collective and in evidence below revision 5 eager_b and graph_b, which
+/// serve no other purpose.
 inline ControlArms control_arms(const Axes& axes, std::int64_t revision) {
   if (revision < 5 || axes.text("model") == "collective") return {"eager_b", "graph_b", false};
   return {"solo_eager", "solo_graph", true};
@@ -25,7 +26,8 @@ inline ControlArms control_arms(const Attempt& attempt) {
   return control_arms(attempt.axes, evidence_revision(attempt));
 }
 
-/// The arms that capture. Nothing looks at the last two within a step.
+/// The arms that capture graphs, in the order in which they run. The steps of the last two are not
+/// inspected one by one.
 inline std::vector<const char*> graph_arms(const Attempt& attempt) {
   std::vector<const char*> arms = {"lockstep_graph"};
   if (const ControlArms control = control_arms(attempt); !control.solo)
@@ -36,15 +38,17 @@ inline std::vector<const char*> graph_arms(const Attempt& attempt) {
   return arms;
 }
 
-/// Whose lines stand for the whole run, because a look after each step would have waited for it.
+/// Whether a line of this arm describes its whole run. To inspect each step, the host would have to
+/// wait for it, and these arms must not wait.
 inline bool runs_free(std::string_view arm) { return arm == "free_graph" || arm == "solo_graph"; }
 
-/// A replay that an arm leaves lines about.
+/// A replay that has evidence lines of its own.
 struct WatchedReplay {
   std::string_view arm;
   std::int64_t step;
 };
-/// Of every graph arm that does not run free. Only lockstep_graph has a step for the last inputs.
+/// Every replay of the graph arms that do not run free. Only lockstep_graph has the extra step that
+/// repeats the inputs of the capture.
 inline std::vector<WatchedReplay> watched_replays(const Attempt& attempt,
                                                   const Expected& expected) {
   std::vector<WatchedReplay> result;
@@ -58,8 +62,8 @@ inline std::vector<WatchedReplay> watched_replays(const Attempt& attempt,
   return result;
 }
 
-/// The steps that are looked at one by one, in one arm: the replays of lockstep_graph, because
-/// replays are what can freeze a value, or every step of eager_a in a case without graphs.
+/// The steps of one arm that are inspected one by one: the replays of lockstep_graph, because a
+/// replay is what can use a stale value, or every step of eager_a in a case without graphs.
 struct WatchedSteps {
   explicit WatchedSteps(const Expected& expected)
       : arm(expected.graph ? "lockstep_graph" : "eager_a"),
@@ -71,17 +75,17 @@ struct WatchedSteps {
   std::int64_t first, last;
 };
 
-/// The first step of a solo arm whose time counts: the second one after the capture, and of an arm
-/// whose first steps are copied to the host and compared also the second one after these. A step
-/// right after a copy finds cold caches.
+/// The first step of a solo arm whose time counts: the second one after the capture. In an arm
+/// whose first steps are copied to the host and compared, it is also at least the second one after
+/// those, because the caches are cold in a step right after a copy.
 inline std::int64_t first_timed_step(const Attempt& attempt, const Expected& expected) {
   const std::int64_t steady = expected.first_replay + 2;
   return control_arms(attempt).solo ? std::max(steady, expected.steps + 1) : steady;
 }
 
-/// How many steps a solo arm runs at least: two to settle behind the warm-up and seven for a trend;
-/// since its first steps are copied and compared, also one to settle behind these and three whose
-/// time counts. More in runs of revision 2.
+/// The least number of steps that a solo arm runs: two after the warm-up until times are steady and
+/// seven for a trend. Where its first steps are copied and compared, also at least one until times
+/// are steady again and three whose time counts. Evidence of revision 2 has more.
 inline std::int64_t solo_steps(const Attempt& attempt, const Expected& expected) {
   const std::int64_t steady = expected.first_replay + 9;
   return control_arms(attempt).solo ? std::max(steady, expected.steps + 4) : steady;

@@ -11,7 +11,7 @@ namespace {
 
 using record::Phase;
 
-/// The phase that a rank was in when it wrote `line`; nothing where the line does not tell.
+/// The phase that a rank was in when it wrote `line`; nothing where that does not follow from it.
 template <record::LineKind Line>
 std::optional<Phase> phase_of(const Line& line) {
   if constexpr (requires { line.phase; })
@@ -36,7 +36,7 @@ std::optional<Phase> phase_of(const Line& line) {
     return std::nullopt;
 }
 
-/// The phase of the last line that tells one.
+/// The phase of the last line from which one follows.
 std::optional<Phase> last_phase(const record::Evidence& evidence) {
   std::optional<Phase> phase;
   for (auto line = evidence.lines.rbegin(); line != evidence.lines.rend() && !phase; ++line)

@@ -1,5 +1,5 @@
-// An attempt as the checks see it: the launcher's facts, the case's effective axis values, and per
-// rank the evidence and the text of its log slice. Reading the files is left to suites/judge.
+// An attempt as the checks see it: the launcher's facts, the case's effective axis values, and for
+// each rank its evidence and the text of its log slice. suites/judge reads the files.
 #pragma once
 
 #include <concepts>
@@ -18,8 +18,8 @@
 
 namespace graphproof::checks {
 
-/// Effective axis values. Throws std::invalid_argument naming the axis that is absent or of another
-/// type: an expectation is never guessed.
+/// The effective axis values of a case. Every function throws std::invalid_argument, naming the
+/// axis, when it is absent or of another type, so that no check guesses what to expect.
 class Axes {
  public:
   Axes() = default;
@@ -27,8 +27,8 @@ class Axes {
   std::string text(std::string_view axis) const;
   std::int64_t integer(std::string_view axis) const;
   bool flag(std::string_view axis) const;
-  std::int64_t size(std::string_view axis) const;                  // of a set
-  bool holds(std::string_view axis, std::string_view word) const;  // a set
+  std::int64_t size(std::string_view axis) const;  // number of words in an axis that is a set
+  bool holds(std::string_view axis, std::string_view word) const;  // for an axis that is a set
 
  private:
   const nlohmann::json& at(std::string_view axis) const;
@@ -45,10 +45,10 @@ concept LineOfStep = LineOfArm<T> && requires(const T& line) {
   { line.step } -> std::same_as<const std::int64_t&>;
 };
 
-/// What one rank left behind. Absent evidence or log: there is no such file.
+/// The files that one rank wrote. An absent evidence or log means that there is no such file.
 ///
-/// A check reads lines through its Judgement, which counts damaged ones against it; these functions
-/// are for everything that is no check.
+/// A check reads lines through its Judgement, which does not let it pass when a line that it needs
+/// is damaged. The functions here are for all other code.
 struct RankFiles {
   int rank = 0;
   std::optional<record::Evidence> evidence;
@@ -59,7 +59,7 @@ struct RankFiles {
   std::span<const T> lines() const {
     return evidence ? evidence->of<T>() : std::span<const T>();
   }
-  /// Those of an arm, in file order.
+  /// The lines of a kind that belong to an arm, in file order.
   template <LineOfArm T>
   std::vector<const T*> find(std::string_view arm) const {
     std::vector<const T*> found;
@@ -67,7 +67,7 @@ struct RankFiles {
       if (line.arm == arm) found.push_back(&line);
     return found;
   }
-  /// Those of a step of an arm, in file order.
+  /// The lines of a kind that belong to a step of an arm, in file order.
   template <LineOfStep T>
   std::vector<const T*> find(std::string_view arm, std::int64_t step) const {
     std::vector<const T*> found;
@@ -77,10 +77,10 @@ struct RankFiles {
   }
 };
 
-/// An attempt at a case: everything that a check may look at.
+/// An attempt at a case: everything that a check may read.
 struct Attempt {
-  /// The checks that the case asks for by its axes, on whatever device. The others are not
-  /// applicable to it.
+  /// The names of the checks that apply to the case by its axes, on any device. The others end
+  /// not_applicable.
   std::set<std::string, std::less<>> asked;
   record::Context context;
   Axes axes;
@@ -88,22 +88,21 @@ struct Attempt {
   std::vector<int> foreign_ranks;  // evidence files of ranks outside the world
 };
 
-/// What a rank's evidence says of its progress: how far it came, whether it refused the case or met
-/// an error.
+/// How far a rank came by its evidence, and whether it refused the case or met an error.
 record::RankEvidence rank_progress(const RankFiles& files);
 
-/// Why a rank left less than a whole case: its error, a vote that ended the case early, or that its
-/// evidence just ends. Empty when it finished: then whatever is missing should be there.
+/// Why a rank did not finish the case: its error, a vote that ended the case early, or evidence
+/// that ends early. Empty when it finished; then every line that the axes demand should be there.
 std::string stopped_because(const RankFiles& files);
 
-/// The lowest revision that a rank's start line names, 1 where one names none; today's where no
-/// rank left a start line.
+/// The lowest revision of the ranks' evidence. A start line that names none counts as 1. Today's
+/// revision if no rank has a start line.
 std::int64_t evidence_revision(const Attempt& attempt);
 
-/// Whether its ranks shared GPUs, so that what the driver counts on one is not a rank's own.
+/// Whether ranks shared GPUs. The driver's memory counters of a GPU are then not one rank's own.
 bool shared_gpus(const Attempt& attempt);
 
-/// The first refusal, if any rank refused the case.
+/// The refusal by the lowest rank that refused the case.
 std::optional<record::Refusal> refusal_of(const Attempt& attempt);
 
 }  // namespace graphproof::checks

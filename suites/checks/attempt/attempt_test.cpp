@@ -77,16 +77,16 @@ TEST(StoppedBecause, ARankWithADamagedLineHasFinishedAllTheSame) {
 
 TEST(Groups, TensorParallelRanksAreNeighbours) {
   const Axes axes(json{{"tp", 2}, {"cp", 1}, {"dp", 3}, {"pp", 1}, {"ep", 1}, {"etp", 1}});
-  EXPECT_EQ(alike_groups(axes), (std::vector<std::string>{"tp", "dp"}));
+  EXPECT_EQ(symmetric_groups(axes), (std::vector<std::string>{"tp", "dp"}));
   EXPECT_EQ(groups(axes, 6, "tp"), (std::vector<std::vector<int>>{{0, 1}, {2, 3}, {4, 5}}));
   EXPECT_EQ(groups(axes, 6, "dp"), (std::vector<std::vector<int>>{{0, 2, 4}, {1, 3, 5}}));
-  EXPECT_EQ(roles(axes, 6), (std::vector<std::vector<int>>{{0, 1, 2, 3, 4, 5}}));
+  EXPECT_EQ(ranks_by_stage(axes, 6), (std::vector<std::vector<int>>{{0, 1, 2, 3, 4, 5}}));
 }
 
 TEST(Groups,
      ContextParallelRanksLieBetweenTensorAndDataParallelOnesAndShareTheReductionOfGradients) {
   const Axes axes(json{{"tp", 2}, {"cp", 2}, {"dp", 2}, {"pp", 1}, {"ep", 1}, {"etp", 1}});
-  EXPECT_EQ(alike_groups(axes), (std::vector<std::string>{"tp", "cp", "dp_cp"}));
+  EXPECT_EQ(symmetric_groups(axes), (std::vector<std::string>{"tp", "cp", "dp_cp"}));
   EXPECT_EQ(groups(axes, 8, "cp"), (std::vector<std::vector<int>>{{0, 2}, {1, 3}, {4, 6}, {5, 7}}));
   EXPECT_EQ(groups(axes, 8, "dp"), (std::vector<std::vector<int>>{{0, 4}, {1, 5}, {2, 6}, {3, 7}}));
   EXPECT_EQ(groups(axes, 8, "dp_cp"), (std::vector<std::vector<int>>{{0, 2, 4, 6}, {1, 3, 5, 7}}));
@@ -94,7 +94,7 @@ TEST(Groups,
 
 TEST(Groups, ExpertTensorParallelRanksAreNeighboursAndExpertParallelOnesThatFarApart) {
   const Axes axes(json{{"tp", 1}, {"cp", 1}, {"dp", 8}, {"pp", 1}, {"ep", 2}, {"etp", 2}});
-  EXPECT_EQ(alike_groups(axes), (std::vector<std::string>{"dp", "ep", "etp"}));
+  EXPECT_EQ(symmetric_groups(axes), (std::vector<std::string>{"dp", "ep", "etp"}));
   EXPECT_EQ(groups(axes, 8, "ep"), (std::vector<std::vector<int>>{{0, 2}, {1, 3}, {4, 6}, {5, 7}}));
   EXPECT_EQ(groups(axes, 8, "etp"),
             (std::vector<std::vector<int>>{{0, 1}, {2, 3}, {4, 5}, {6, 7}}));

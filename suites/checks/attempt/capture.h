@@ -1,4 +1,4 @@
-// Reading `capture` lines: which captures succeeded.
+// Reads `capture` lines and tells which captures succeeded.
 #pragma once
 
 #include <string>

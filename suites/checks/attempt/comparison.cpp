@@ -16,9 +16,9 @@ std::string describe(const std::optional<record::TensorMismatch>& mismatch) {
                 " elements differ, by ", shown(mismatch->max_abs), " at most");
 }
 
-/// What every comparison of the rank has to compare: the outputs of a step, or in evaluation its
-/// losses.
-const CompareLine& first_alike(const RankFiles& files, const CompareLine& line) {
+/// The rank's first comparison that covers the same tensors as `line`: the outputs of a step, or
+/// the losses of an evaluation.
+const CompareLine& first_of_its_sort(const RankFiles& files, const CompareLine& line) {
   const auto of_evaluation = [](const CompareLine& one) {
     return one.compared.starts_with("evaluation");
   };
@@ -59,22 +59,23 @@ void judge_comparison(Judgement& judgement, const RankFiles& files, const Compar
                                      " compares the wrong arms"),
                       .got = concat(line.left, " with ", line.right),
                       .want = concat(pair.left, " with ", pair.right),
-                      .why = "an arm compared with another one proves nothing about this pair"});
+                      .why = "a comparison of other arms proves nothing about this pair"});
     return;
   }
-  const CompareLine& first = first_alike(files, line);
+  const CompareLine& first = first_of_its_sort(files, line);
   const bool nothing = line.tensors <= 0 || line.bytes <= 0;
   if (nothing || line.tensors != first.tensors || line.bytes != first.bytes) {
     judgement.defect(
         {.rank = files.rank,
          .step = line.step,
          .what = concat("the comparison `", pair.compared, "` of step ", line.step, " compared ",
-                        nothing ? "nothing" : "something else than the first"),
+                        nothing ? "nothing" : "other tensors than the first"),
          .got = concat(line.tensors, " tensors, ", line.bytes, " bytes"),
          .want = nothing ? "more than zero of both"
                          : concat(first.tensors, " tensors, ", first.bytes,
                                   " bytes, as the rank's first comparison"),
-         .why = nothing ? "nothing always equals nothing" : "what was left out may hold anything"});
+         .why = nothing ? "a comparison of nothing always finds equality"
+                        : "tensors that were left out may hold anything"});
     return;
   }
   if (line.equal && !line.mismatch) {
@@ -121,15 +122,14 @@ void judge_steps(Judgement& judgement, const RankFiles& files, const ArmPair& pa
         return std::isfinite(loss);
       });
       if (finite && std::ssize(line->loss) == microbatches) continue;
-      judgement.defect(
-          {.rank = files.rank,
-           .step = step,
-           .what = finite ? concat("arm ", line->arm, " lost a loss at step ", step)
-                          : concat("the loss of arm ", line->arm, " is no finite number at step ",
-                                   step),
-           .got = shown(line->loss),
-           .want = concat("a finite loss of each of ", microbatches, " microbatches"),
-           .why = "NaN equals nothing, so no comparison that it takes part in can be trusted"});
+      judgement.defect({.rank = files.rank,
+                        .step = step,
+                        .what = finite ? concat("arm ", line->arm, " lacks a loss at step ", step)
+                                       : concat("the loss of arm ", line->arm,
+                                                " is no finite number at step ", step),
+                        .got = shown(line->loss),
+                        .want = concat("a finite loss of each of ", microbatches, " microbatches"),
+                        .why = "NaN equals nothing, so no comparison with it can be trusted"});
     }
     if (!left || !right) continue;
     judge_same(judgement, files, pair, step, "the loss bits", left->loss_bits, right->loss_bits);

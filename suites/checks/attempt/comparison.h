@@ -1,4 +1,4 @@
-// Judging `compare` and `step` lines: what D01 and D02 share.
+// Judges `compare` and `step` lines, for the checks of D01 and D02.
 #pragma once
 
 #include "suites/checks/attempt/judgement.h"
@@ -7,29 +7,29 @@ namespace graphproof::checks {
 
 using record::CompareLine;
 
-/// Two arms and the name of their comparison.
+/// Two arms and the name of their comparison, the field `compared` of its lines.
 struct ArmPair {
   std::string_view compared, left, right;
 };
 
-/// The comparisons of that name, in file order.
+/// The comparisons of that name, in file order. The pointers refer to `files`.
 std::vector<const CompareLine*> comparisons(Judgement& judgement, const RankFiles& files,
                                             std::string_view compared);
 
-/// A defect unless `line` compares the arms of `pair`, as many tensors and bytes as the rank's
-/// first comparison of outputs (of evaluation: its first of losses), more than zero of both, and
-/// found them equal.
+/// Reports a defect unless `line` compares the arms of `pair` and found them equal, with as many
+/// tensors and bytes as the rank's first comparison, and more than zero of both. Comparisons of an
+/// evaluation are measured against the rank's first comparison of an evaluation.
 void judge_comparison(Judgement& judgement, const RankFiles& files, const CompareLine& line,
                       const ArmPair& pair);
 
-/// Judges every comparison of the pair and wants one at step `last_step` or later: parameters
-/// are chained, so equal ones at the end mean equal updates on the way.
+/// Judges every comparison of the pair and demands one at step `last_step` or later. Each update
+/// starts from the parameters of the one before, so equal parameters at the end mean that all
+/// updates were equal.
 void judge_final_comparison(Judgement& judgement, const RankFiles& files, const ArmPair& pair,
                             std::int64_t last_step);
 
-/// Wants the `step` lines of both arms for every step from `first` to `last`: a finite loss of each
-/// microbatch, and bits and digests equal where both arms have them. A digest that one arm alone
-/// has is a defect.
+/// Demands a `step` line of both arms for every step from `first` to `last`, each with a finite
+/// loss for every microbatch, and with the same loss bits and the same digests in both arms.
 void judge_steps(Judgement& judgement, const RankFiles& files, const ArmPair& pair,
                  std::int64_t first, std::int64_t last);
 

@@ -1,4 +1,4 @@
-// Sentences from their parts: concat("rank ", 3, " at step ", 7).
+// Puts sentences together from their parts: concat("rank ", 3, " at step ", 7).
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@ namespace graphproof::checks {
 template <class... Parts>
 std::string concat(const Parts&... parts) {
   std::ostringstream out;
-  out.precision(9);  // tells any two fp32 values apart
+  out.precision(9);  // enough digits to distinguish any two fp32 values
   (out << ... << parts);
   return out.str();
 }

@@ -7,14 +7,15 @@
 namespace graphproof::checks {
 namespace {
 
-// Reordered fp32 sums explain differences of 1e-3 of the largest element for the default model
-// (2^-24 times the longest sum times the chained sums), a little more for larger ones; a wrong
-// shard or a missing reduction makes a tenth or more. A wider bound sees nothing.
+// In fp32, reordered sums explain differences of 1e-3 of the largest element for the default model
+// (2^-24 times the length of the longest sum times the number of chained sums) and a little more
+// for larger models. A wrong shard or a missing reduction causes a tenth or more, which a larger
+// bound would accept.
 constexpr double kWidestRelativeBound = 5e-2;
-// bf16 values carry eight bits: forty layers of independent roundings explain a third of the
-// largest element, and a wrong shard or a missing reduction makes a half or more of it.
+// bf16 values have eight significant bits: forty layers of independent roundings explain a third of
+// the largest element, and a wrong shard or a missing reduction causes a half of it or more.
 constexpr double kWidestRelativeBoundBf16 = 0.35;
-// fp16 has two bits more.
+// fp16 values have two bits more.
 constexpr double kWidestRelativeBoundFp16 = kWidestRelativeBoundBf16 / 4;
 
 }  // namespace
@@ -27,14 +28,14 @@ double widest_bound(const Axes& axes) {
 }
 
 void judge_distance(Judgement& judgement, const RankFiles& files, const record::Distance& distance,
-                    const Distanced& distanced, double widest, std::optional<std::int64_t> step) {
+                    const DistanceWords& words, double widest, std::optional<std::int64_t> step) {
   const auto& [tensors, max_abs, max_rel, bound, worst, why] = distance;
   const auto known = [](double value) { return std::isfinite(value) && value >= 0; };
   if (!known(max_abs) || !known(max_rel) || !known(bound) || tensors <= 0) {
     judgement.defect({.rank = files.rank,
                       .step = step,
-                      .what = concat("the distance of ", distanced.bound_on, " from ",
-                                     distanced.what, " is unknown"),
+                      .what = concat("the distance of ", words.bounded, " from ", words.reference,
+                                     " is unknown"),
                       .got = shown(distance),
                       .want = "finite max_abs, max_rel and bound of at least one tensor",
                       .why = "NaN is within no bound"});
@@ -44,16 +45,16 @@ void judge_distance(Judgement& judgement, const RankFiles& files, const record::
   if (max_abs > bound) {
     judgement.defect({.rank = files.rank,
                       .step = step,
-                      .what = concat(distanced.who, " differ from ", distanced.what),
+                      .what = concat(words.measured, " differ from ", words.reference),
                       .got = concat(max_abs, " (", max_rel, " of the largest element)",
                                     worst.empty() ? "" : " in `" + worst + "`"),
                       .want = concat(bound, " at most: ", why),
-                      .why = distanced.why});
+                      .why = words.why});
   } else if (bound * max_rel > widest * max_abs) {
     judgement.defect(
         {.rank = files.rank,
          .step = step,
-         .what = concat("the bound on ", distanced.bound_on, " is too wide to see anything"),
+         .what = concat("the bound on ", words.bounded, " is too wide to find a defect"),
          .got = concat("a bound of ", bound * max_rel / max_abs, " of the largest element"),
          .want = concat(widest, " at most"),
          .why = "reordered sums cannot explain more"});

@@ -1,23 +1,26 @@
-// Judging how far tensors lie from a reference, as the lines `reference` and `padding` tell: both
-// carry the bound of reordered sums.
+// Judges the distance of tensors from a reference. `reference` and `padding` lines have it, next to
+// the bound that reordered floating point sums explain.
 #pragma once
 
 #include "suites/checks/attempt/judgement.h"
 
 namespace graphproof::checks {
 
-/// What a bound may be at most, of a tensor's largest element: a wider one sees no defect.
+/// The largest bound that a line may have, as a share of a tensor's largest element. A larger bound
+/// would accept the distances that defects cause.
 double widest_bound(const Axes& axes);
 
-/// Who lies how far from what: "the parallel arm's losses", "the single-rank model"; `bound_on`
-/// names the bound; `why` what is wrong with a larger distance.
-struct Distanced {
-  std::string who, what, bound_on, why;
+/// The words for messages about a distance.
+struct DistanceWords {
+  std::string measured;   // "the parallel arm's losses"
+  std::string reference;  // "the single-rank model"
+  std::string bounded;    // what the bound is on: "losses"
+  std::string why;        // what a larger distance means
 };
-/// A defect unless the line's max_abs is known and within a bound that sees something; otherwise a
-/// sighting.
+/// Reports a defect unless the distance is known and within its bound, and the bound is at most
+/// `widest`; confirms the rank otherwise.
 void judge_distance(Judgement& judgement, const RankFiles& files, const record::Distance& distance,
-                    const Distanced& distanced, double widest,
+                    const DistanceWords& words, double widest,
                     std::optional<std::int64_t> step = std::nullopt);
 
 }  // namespace graphproof::checks

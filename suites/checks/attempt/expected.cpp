@@ -24,29 +24,28 @@ Expected expected(const Axes& axes) {
   result.layers = axes.integer("layers") / axes.integer("pp");
   result.first_replay = engine.eager_steps(result.warmup_steps);
   result.capture_step = engine.capture_step(result.warmup_steps);
-  // In a hybrid model every other layer is a mamba layer, with the one module of that name and none
-  // of the others.
+  // In a hybrid model every other layer is a mamba layer, whose only module is `mamba`.
   const std::int64_t kinds = axes.text("model") == "hybrid" ? 2 : 1;
   result.expert_layers = result.layers / kinds;
   const std::int64_t layer_passes = result.layers / kinds * result.microbatches;
   const std::int64_t modules = axes.size("modules"), mamba = axes.holds("modules", "mamba") ? 1 : 0;
-  // Axis modules: empty is the whole layer; otherwise each value is a part of every layer of its
-  // kind.
+  // Axis modules: an empty set means the whole layer; otherwise each module is a part of every
+  // layer of its kind.
   const std::int64_t parts = modules == 0               ? kinds
                              : engine.one_graph_a_layer ? mamba + (modules > mamba ? 1 : 0)
                                                         : modules;
   if (engine.captures_modules()) result.launches_per_step = 2 * parts * layer_passes;
-  // Layer by layer, of the captured parts that have linear layers: attention, and the shared expert
-  // beside the router.
+  // A graph of delayed weight gradients exists for each layer that has captured linear layers:
+  // those of attention, and those of the shared expert, which is captured with the router.
   const bool delayed = axes.holds("modules", "attn") ||
                        (axes.holds("modules", "moe_router") && axes.flag("shared_expert"));
   if (engine.captures_delayed_weight_gradients && axes.flag("delay_wgrad") && delayed)
     result.launches_per_step += layer_passes;
   if (axes.flag("optimizer_graph")) ++result.launches_per_step;
   result.last_inputs_step = result.steps;
-  // Step first_replay has the inputs of the capture; a fresh one needs another step below `steps`.
-  result.replays_leave_time = result.first_replay + 1 < result.steps;
-  // Of a graph of evaluation: its warm-up, its capture, and one replay more.
+  // Step first_replay has the inputs of the capture; the next one has others.
+  result.replays_fresh_inputs = result.first_replay + 1 < result.steps;
+  // A graph of the evaluation has its warm-up, its capture, and one replay.
   if (axes.text("schedule") == "train-eval-train") result.evaluations = result.warmup_steps + 2;
   result.forwards_per_step = result.microbatches;
   return result;
@@ -69,9 +68,8 @@ std::vector<RecomputedPart> recomputed_parts(const Axes& axes) {
              true}};
   }
   std::vector<RecomputedPart> parts;
-  const std::int64_t others = axes.text("model") == "hybrid"
-                                  ? layers / 2
-                                  : layers;  // a mamba layer has no part but the whole
+  const std::int64_t others =
+      axes.text("model") == "hybrid" ? layers / 2 : layers;  // a mamba layer has no parts
   for (std::string module; std::getline(list, module, ',');) {
     if (module == "layernorm") {
       parts.push_back({"attention_norm", others, false});
@@ -87,7 +85,7 @@ std::vector<std::int64_t> rounded_weights(const Axes& axes, std::int64_t stage) 
   const std::int64_t layers = axes.integer("layers"), stages = axes.integer("pp"),
                      of_chunk = layers / (stages * axes.integer("vpp"));
   const std::int64_t of_experts =
-      axes.flag("shared_expert") ? 4 : 2;  // up and down, of all routed ones together
+      axes.flag("shared_expert") ? 4 : 2;  // up and down; all routed experts share one tensor each
   std::vector<std::int64_t> weights;
   for (std::int64_t place = 0; place < layers / stages; ++place) {
     const std::int64_t layer = of_chunk * (place / of_chunk * stages + stage) + place % of_chunk;
@@ -98,7 +96,7 @@ std::vector<std::int64_t> rounded_weights(const Axes& axes, std::int64_t stage) 
   return weights;
 }
 
-std::vector<std::vector<int>> roles(const Axes& axes, int world_size) {
+std::vector<std::vector<int>> ranks_by_stage(const Axes& axes, int world_size) {
   const int stages = static_cast<int>(axes.integer("pp"));
   const int ranks_per_stage = world_size / stages;
   std::vector<std::vector<int>> result(stages);
@@ -107,7 +105,7 @@ std::vector<std::vector<int>> roles(const Axes& axes, int world_size) {
   return result;
 }
 
-bool asks_all_stages(const Axes& axes) {
+bool reduces_over_stages(const Axes& axes) {
   return axes.integer("pp") > 1 && (axes.flag("clip_grad") || axes.text("precision") == "fp16");
 }
 
@@ -129,7 +127,7 @@ std::vector<std::vector<int>> pairs(const Axes& axes, int world_size, std::int64
   return result;
 }
 
-std::vector<std::string> alike_groups(const Axes& axes) {
+std::vector<std::string> symmetric_groups(const Axes& axes) {
   const bool context = axes.integer("cp") > 1;
   std::vector<std::string> kinds;
   for (const char* kind : {"tp", "cp", "dp", "ep", "etp"})

@@ -1,11 +1,12 @@
-// What a case's axes say must have happened. Checks compare evidence with this and never with
-// evidence alone: a rank that ran one step instead of five must not look complete.
+// What must have happened in a case by its axes. Checks compare evidence with this and never with
+// other evidence alone, so that a rank which ran one step instead of five does not look complete.
 //
-// Layout of a case (suites): steps 0..steps-1 in every arm; the first warmup_steps of a graph arm
-// are eager, its capture happens in step warmup_steps, which is replayed too; of local only step 0
-// is eager, which it records, and from step 1 on a forward and a backward graph of each captured
-// module run for each microbatch; of transformer_engine one pair for each layer does. The lockstep
-// arm has one step more, index `steps`, with the inputs of the capture again.
+// The steps of a case (suites/case): every arm runs steps 0 to steps - 1. The first warmup_steps
+// steps of a graph arm are eager; it captures in step warmup_steps and replays that step too. With
+// impl local only step 0 is eager, during which the order of the modules is recorded; from step 1
+// on, a forward and a backward graph of each captured module run for each microbatch. With impl
+// transformer_engine it is one pair of graphs for each layer. Arm lockstep_graph has one more step,
+// index `steps`, which repeats the inputs of the capture.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +18,7 @@
 
 namespace graphproof::checks {
 
+/// The numbers that follow from a case's axes.
 struct Expected {
   bool graph = false;  // the case has graph arms
   bool trains =
@@ -24,61 +26,63 @@ struct Expected {
   std::int64_t steps = 0;  // compared steps of an arm
   std::int64_t warmup_steps = 0;
   std::int64_t microbatches = 1;
-  std::int64_t layers = 0;            // on this rank: those of its pipeline stage
-  std::int64_t expert_layers = 0;     // of those, with a router if the model has any
-  std::int64_t first_replay = 0;      // step index
-  std::int64_t capture_step = 0;      // whose inputs the graphs captured
-  std::int64_t last_inputs_step = 0;  // the step that repeats the capture inputs
-  bool replays_leave_time = false;  // at least one replay with fresh inputs fits after the capture
-  std::int64_t evaluations = 0;     // batches, of the schedule train-eval-train
-  std::int64_t forwards_per_step = 0;  // of one layer; what recompute runs again is counted apart
+  std::int64_t layers = 0;             // of a rank's pipeline stage
+  std::int64_t expert_layers = 0;      // those of them that have a router
+  std::int64_t first_replay = 0;       // step index
+  std::int64_t capture_step = 0;       // the graphs captured the inputs of this step
+  std::int64_t last_inputs_step = 0;   // the step that repeats the inputs of the capture
+  bool replays_fresh_inputs = false;   // at least one replay has other inputs than the capture
+  std::int64_t evaluations = 0;        // batches, of the schedule train-eval-train
+  std::int64_t forwards_per_step = 0;  // of one layer, without those that recompute runs again
 
   std::int64_t launches_per_step = 1;  // graphs launched in a replayed step
 
-  /// Launches of the lockstep graph arm when step `step` has ended.
+  /// Graph launches of arm lockstep_graph from its start until step `step` has ended.
   std::int64_t replays_until(std::int64_t step) const {
     return step < first_replay ? 0 : launches_per_step * (step - first_replay + 1);
   }
-  /// Steps that the lockstep graph arm replays, the last inputs included.
+  /// Steps that arm lockstep_graph replays, including the one that repeats the capture's inputs.
   std::vector<std::int64_t> replayed_steps() const;
 };
 
+/// Throws as Axes does.
 Expected expected(const Axes& axes);
 
-/// A stretch of the model that backward runs again, as the evidence line `recompute` names it.
+/// A part of the model whose forward the backward pass runs again, named as in `recompute` lines.
 struct RecomputedPart {
   std::string name;
-  std::int64_t layers = 0;  // of a pipeline stage in which it is, at the front of each chunk
-  bool draws = false;       // random numbers, with dropout
+  std::int64_t layers = 0;  // how many layers of a pipeline stage, the first ones of each chunk
+  bool draws = false;       // whether it draws random numbers, with dropout
 };
-/// By the axis recompute; the module layernorm is two parts, one for each norm of a layer.
+/// The parts that follow from axis recompute. The module layernorm is two parts, one for each norm
+/// of a layer.
 std::vector<RecomputedPart> recomputed_parts(const Axes& axes);
 
-/// How many rounded copies each layer of pipeline stage `stage` makes in a step with fp8_weights:
-/// one of each of its linear layers' weights, none of the first and the last layer of the model
-/// with first_last_layers_bf16.
+/// How many rounded weight copies each layer of pipeline stage `stage` makes in a step with axis
+/// fp8_weights: one for each linear layer; none in the first and the last layer of the model with
+/// axis first_last_layers_bf16.
 std::vector<std::int64_t> rounded_weights(const Axes& axes, std::int64_t stage);
 
-/// Groups of ranks of one role: tensor, context and data parallel ranks of one pipeline stage run
-/// the same program.
-std::vector<std::vector<int>> roles(const Axes& axes, int world_size);
+/// The ranks of each pipeline stage. They run the same program, because tensor, context and data
+/// parallel ranks differ in their data alone.
+std::vector<std::vector<int>> ranks_by_stage(const Axes& axes, int world_size);
 
 /// The kinds of groups whose ranks all issue the same collectives: those of tp, cp, dp, ep and etp
-/// that are above 1, but dp_cp in place of dp where cp is, because gradients are then reduced over
-/// both together.
-std::vector<std::string> alike_groups(const Axes& axes);
+/// with more than one rank. With cp above 1 it is dp_cp in place of dp, because gradients are then
+/// reduced over both together.
+std::vector<std::string> symmetric_groups(const Axes& axes);
 
-/// The groups of `kind` ("tp", "cp", "dp", "dp_cp", "ep" or "etp"), tensor parallel ranks next to
-/// each other, then context parallel ones; of the experts expert tensor parallel ones, then expert
-/// parallel ones.
+/// The groups of `kind` ("tp", "cp", "dp", "dp_cp", "ep" or "etp"). Ranks are numbered with tensor
+/// parallel ones fastest, then context parallel ones; within the experts with expert tensor
+/// parallel ones fastest, then expert parallel ones.
 std::vector<std::vector<int>> groups(const Axes& axes, int world_size, std::string_view kind);
 
-/// Whether the optimizer asks all stages of a pipeline: for the norm of the gradients, or whether
-/// one is infinite. Then the ranks that stand at the same place in each stage are a group "pp".
-bool asks_all_stages(const Axes& axes);
+/// Whether the optimizer reduces over all stages of a pipeline, for the norm of the gradients or to
+/// learn whether one is infinite. The ranks at the same place of each stage are then a group "pp".
+bool reduces_over_stages(const Axes& axes);
 std::vector<std::vector<int>> stage_groups(const Axes& axes, int world_size);
 
-/// The ranks of two pipeline stages that stand at the same place in them, in pairs.
+/// Pairs of ranks at the same place of two pipeline stages.
 std::vector<std::vector<int>> pairs(const Axes& axes, int world_size, std::int64_t from,
                                     std::int64_t to);
 

@@ -33,7 +33,7 @@ record::CheckResult Judgement::as(record::Result word, record::Message message,
 }
 
 bool Judgement::has_replays() {
-  if (!settled() && !expected_.replays_leave_time)
+  if (!settled() && !expected_.replays_fresh_inputs)
     settled_ =
         as(record::Result::unexercised,
            {.what = "",

@@ -1,6 +1,7 @@
-// Collects what one check finds and weighs it: a defect beats missing evidence, missing evidence of
-// a rank that finished is a failure, of a rank that did not it leaves the check unexercised, and a
-// pass needs a sighting on every rank. So no check can pass by looking at nothing.
+// Collects what one check finds and turns it into a result. A defect takes precedence over missing
+// evidence. Missing evidence is a failure if the rank finished the case; otherwise the check is
+// unexercised. A pass needs confirmed evidence of every rank, so that no check passes by reading
+// nothing.
 #pragma once
 
 #include <map>
@@ -15,27 +16,30 @@
 
 namespace graphproof::checks {
 
-/// What is wrong and where. Sentences without a full stop; `why` says what the defect does to a
-/// training run.
+/// What is wrong and where. The texts are sentences without a full stop; `why` says what the defect
+/// does to a training run.
 struct Defect {
   int rank = 0;
   std::optional<std::int64_t> step;
   std::string what, got, want, why;
 };
 
+/// The findings of one check on one attempt, which it refers to.
 class Judgement {
  public:
   Judgement(std::string_view check, const Attempt& attempt);
 
-  /// Whether the case has at least one replay with fresh inputs; otherwise the check is
+  /// Whether the case has at least one replay with fresh inputs. If not, this makes the check
   /// unexercised.
   bool has_replays();
+  /// Whether the result is already certain, by has_replays() or not_applicable().
   bool settled() const { return settled_.has_value(); }
 
   const Expected& expected() const { return expected_; }
 
-  /// The lines of a kind that a rank left, in file order; of an arm; of a step of an arm. A damaged
-  /// line of that kind counts as missing evidence, because it may have held anything.
+  /// A rank's lines of a kind, in file order: all, those of an arm, or those of a step of an arm.
+  /// If a line of that kind is damaged, the check cannot pass, because the line may have held
+  /// anything.
   template <record::LineKind T>
   std::span<const T> lines(const RankFiles& files) {
     damaged(files, T::kKind);
@@ -51,7 +55,7 @@ class Judgement {
     damaged(files, T::kKind);
     return files.find<T>(arm, step);
   }
-  /// The first of them, or null.
+  /// The first of those lines, or null.
   template <record::LineKind T>
   const T* first(const RankFiles& files) {
     const std::span<const T> found = lines<T>(files);
@@ -69,15 +73,15 @@ class Judgement {
   }
 
   void not_applicable(std::string reason);
-  /// The feature took no part, or this device or evidence cannot show it.
+  /// The feature was not used, or this device or evidence cannot show it.
   void unexercised(std::string reason);
-  /// A defect of the earliest step is kept, of the lowest rank among equals: what comes later
-  /// follows from it.
+  /// The defect of the earliest step is kept, and of the lowest rank among several, because later
+  /// ones usually follow from it.
   void defect(Defect defect);
-  /// `thing` should be in the evidence of `files`: "comparison `lockstep`".
+  /// Evidence is missing: `thing`, such as "comparison `lockstep`", should be in that of `files`.
   void absent(const RankFiles& files, std::string thing,
               std::optional<std::int64_t> step = std::nullopt);
-  /// A line of kind T should be there: `of` says which one, "of arm lockstep_graph".
+  /// A line of kind T is missing: `of` says which one, "of arm lockstep_graph".
   template <record::LineKind T>
   void absent(const RankFiles& files, std::string_view of,
               std::optional<std::int64_t> step = std::nullopt) {
@@ -85,7 +89,7 @@ class Judgement {
            "`" + std::string(T::kKind) + "` line" + (of.empty() ? "" : " ") + std::string(of),
            step);
   }
-  /// Evidence of `rank` that was judged and found in order.
+  /// Evidence of `rank` was judged and is in order.
   void confirm(int rank) { ++confirmed_[rank]; }
 
   /// `summary` and `want` are the got and want of a pass.

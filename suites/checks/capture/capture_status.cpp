@@ -1,18 +1,15 @@
-// D19: the capture ended without an error and with nothing left unjoined. The first operation that
-// was refused is named.
+// D19: the capture ended without an error, and all its streams were joined. The message names the
+// first operation that was refused.
 #include "suites/checks/attempt/arms.h"
 #include "suites/checks/attempt/capture.h"
 #include "suites/checks/attempt/concat.h"
 #include "suites/checks/attempt/judgement.h"
 
 namespace graphproof::checks::d19 {
-namespace {
 
 using record::CaptureLine;
 
-}  // namespace
-
-/// Every graph arm captured successfully, and no error was met in phase capture.
+/// Every graph arm captured successfully, and no error happened in phase capture.
 record::CheckResult capture_status(Judgement& judgement, const Attempt& attempt) {
   if (!judgement.has_replays()) return judgement.result("", "");
   const auto refused = [&](const RankFiles& files, std::optional<std::int64_t> step,
@@ -28,7 +25,7 @@ record::CheckResult capture_status(Judgement& judgement, const Attempt& attempt)
          .why = "an operation that is not allowed during a capture invalidates the whole graph"});
   };
   // CUDA accepts some captures whose forked stream is not joined
-  // (docs/findings/unjoined-nccl-stream.md), so the graph itself was asked.
+  // (docs/findings/unjoined-nccl-stream.md), so the rank inspects the graph itself.
   const auto joined = [&](const RankFiles& files, const CaptureLine& capture) {
     if (!capture.unjoined || capture.unjoined->empty()) return;
     judgement.defect(
@@ -39,8 +36,8 @@ record::CheckResult capture_status(Judgement& judgement, const Attempt& attempt)
          .got = concat(capture.unjoined->size(), " unjoined, the first is \"",
                        capture.unjoined->front(), "\""),
          .want = "every forked stream joined before the capture ends",
-         .why = "what follows the graph may begin before this work is done, so a right result is "
-                "luck"});
+         .why = "work after the graph may begin before this work is done, so a right result is "
+                "chance"});
   };
   for (const RankFiles& files : attempt.ranks) {
     for (const CaptureLine& capture : judgement.lines<CaptureLine>(files)) {

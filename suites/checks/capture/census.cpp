@@ -13,8 +13,8 @@ namespace {
 
 using record::CaptureLine;
 
-/// The graphs that `arm` has to capture: those that another arm did, and the named ones that the
-/// case asks for. Before revision 5 the capture of evaluation left no line.
+/// The graphs that `arm` has to capture: those that another arm captured, and those that the case's
+/// axes ask for. Below evidence revision 5 the capture of the evaluation has no line.
 std::set<std::string> wanted_graphs(const Attempt& attempt, std::string_view arm,
                                     const std::map<std::string, std::set<std::string>>& captured) {
   std::set<std::string> graphs;
@@ -24,14 +24,14 @@ std::set<std::string> wanted_graphs(const Attempt& attempt, std::string_view arm
   const bool evaluates = engines::traits_of(axes.text("impl")).captures_evaluation &&
                          axes.text("schedule") == "train-eval-train";
   if (evaluates && evidence_revision(attempt) >= 5) graphs.insert("validation");
-  if (arm != "lockstep_graph") graphs.erase("validation");  // the other arms evaluate nothing
+  if (arm != "lockstep_graph") graphs.erase("validation");  // the other arms do not evaluate
   return graphs;
 }
 
 }  // namespace
 
-/// Every graph arm made the same captures, with the same nodes in the same order, and as many
-/// nodes as the census counts.
+/// Every graph arm captured the same graphs, with the same nodes in the same order, and as many
+/// nodes as the counts by node type add up to.
 record::CheckResult census(Judgement& judgement, const Attempt& attempt) {
   if (!judgement.has_replays()) return judgement.result("", "");
   for (const RankFiles& files : attempt.ranks) {
@@ -48,7 +48,7 @@ record::CheckResult census(Judgement& judgement, const Attempt& attempt) {
                                          capture_name(other)),
                           .got = nodes_text(*capture),
                           .want = nodes_text(other),
-                          .why = "two captures of the same step recorded different work"});
+                          .why = "two captures of the same step contain different work"});
       }
       judgement.confirm(files.rank);
     }

@@ -1,5 +1,6 @@
-// D18: the capture itself ran nothing, and each replay ran every layer. Device counters show it,
-// so work on a stray stream cannot hide: it runs at capture and is missing at replay.
+// D18: the capture itself ran nothing, and each replay ran every layer. Counters on the device show
+// it, so that work on a stream outside the capture is found: it runs during the capture and is
+// missing from the replays.
 #include "suites/checks/attempt/arms.h"
 #include "suites/checks/attempt/capture.h"
 #include "suites/checks/attempt/concat.h"
@@ -11,7 +12,7 @@ namespace {
 using record::CaptureLine;
 using record::ReplayLine;
 
-/// Whether a line of kind Line has counters of every layer, before and after; a defect otherwise.
+/// Whether the line has a counter of every layer, before and after. Reports a defect if not.
 template <class Line>
 bool has_counters(Judgement& judgement, const RankFiles& files, const Line& line,
                   std::optional<std::int64_t> step, const std::string& where) {
@@ -20,11 +21,11 @@ bool has_counters(Judgement& judgement, const RankFiles& files, const Line& line
   if (layers > 0 && before == layers && after == layers) return true;
   judgement.defect({.rank = files.rank,
                     .step = step,
-                    .what = concat("the layer counters around ", where, " are not there"),
+                    .what = concat("layer counters around ", where, " are missing"),
                     .got = concat(shown(line.counter_before), " and ", shown(line.counter_after)),
                     .want = concat("a count for each of ", judgement.expected().layers,
                                    " layers, before and after"),
-                    .why = "a layer that nobody counts may not have run"});
+                    .why = "a layer without a count may not have run"});
   return false;
 }
 
@@ -44,7 +45,7 @@ void judge_captures(Judgement& judgement, const Attempt& attempt, const RankFile
            .step = std::nullopt,
            .what = concat("layer ", layer, " ran while ", capture_name(*capture), " was captured"),
            .got = concat(ran, " forwards"),
-           .want = "0: a capture records and runs nothing",
+           .want = "0: a capture records work and runs none",
            .why = "work on a stream that was not captured runs once at capture and is missing from "
                   "every replay"});
       break;
@@ -52,7 +53,7 @@ void judge_captures(Judgement& judgement, const Attempt& attempt, const RankFile
   }
 }
 
-/// `steps`: how many steps lie between the two looks at the counters.
+/// `steps`: how many steps ran between the two readings of the counters.
 void judge_replay(Judgement& judgement, const RankFiles& files, const ReplayLine& replay,
                   std::int64_t steps) {
   const std::string where = concat("step ", replay.step, " of arm ", replay.arm);
@@ -69,14 +70,14 @@ void judge_replay(Judgement& judgement, const RankFiles& files, const ReplayLine
          .got = concat(ran, " forwards"),
          .want = concat(want, " forwards in ", steps, " steps of ", expected.microbatches,
                         " microbatches"),
-         .why = "what a replay leaves out keeps its old result without any error"});
+         .why = "work that a replay leaves out keeps its old result without any error"});
     return;
   }
   judgement.confirm(files.rank);
 }
 
-/// One replay between the looks, except where an arm runs free: nothing may look until it has
-/// ended, so its counters, which begin at 0, cover the warm-up too.
+/// The counters are read before and after each replay. In an arm that runs free they are read only
+/// after its last step; they begin at 0 and so include the warm-up.
 void judge_replays(Judgement& judgement, const Attempt& attempt, const RankFiles& files) {
   for (const char* arm : graph_arms(attempt)) {
     const auto lines = judgement.find<ReplayLine>(files, arm);
@@ -91,8 +92,8 @@ void judge_replays(Judgement& judgement, const Attempt& attempt, const RankFiles
 
 }  // namespace
 
-/// The capture does not move the layers' device counters, and every replay of every graph arm
-/// moves them as often as the axes say (once for each microbatch).
+/// No capture increments the layers' counters on the device, and every replay of every graph arm
+/// increments them once for each microbatch.
 record::CheckResult coverage(Judgement& judgement, const Attempt& attempt) {
   if (!judgement.has_replays()) return judgement.result("", "");
   for (const RankFiles& files : attempt.ranks) {

@@ -16,7 +16,7 @@ bool nodes_add_up(Judgement& judgement, const RankFiles& files, const CaptureLin
                     .got = concat(capture.nodes, " nodes, ", sum, " counted by kind, signature `",
                                   capture.signature, "`"),
                     .want = "as many nodes as counted, at least one, and a signature",
-                    .why = "an empty or miscounted graph equals any other of its sort"});
+                    .why = "a comparison with an empty or miscounted graph proves nothing"});
   return false;
 }
 

@@ -1,4 +1,4 @@
-// The nodes of a captured graph, as its `capture` line counts them.
+// The nodes of a captured graph, as its `capture` line has them.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace graphproof::checks {
 
-/// Whether the nodes by their type add up to the whole and there is something to compare. Otherwise
-/// it is a defect.
+/// Whether the counts by node type add up to the number of nodes, which is above zero, and the line
+/// has a signature. Reports a defect if not.
 bool nodes_add_up(Judgement& judgement, const RankFiles& files, const record::CaptureLine& capture);
 
 /// "391 nodes, signature 5566778899aabbcc"

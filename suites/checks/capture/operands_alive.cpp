@@ -4,14 +4,11 @@
 #include "suites/checks/attempt/judgement.h"
 
 namespace graphproof::checks::d05 {
-namespace {
 
 using record::OperandsLine;
 
-}  // namespace
-
-/// Every replayed step of lockstep_graph has a line about the memory that the parameters of the
-/// graph's nodes name: some blocks were looked at, and none was freed since the capture.
+/// Every replayed step of lockstep_graph has a line about the memory whose addresses are in the
+/// parameters of the graph's nodes: blocks were inspected, and none was freed after the capture.
 record::CheckResult operands_alive(Judgement& judgement, const Attempt& attempt) {
   if (!judgement.has_replays()) return judgement.result("", "");
   for (const RankFiles& files : attempt.ranks) {
@@ -27,12 +24,12 @@ record::CheckResult operands_alive(Judgement& judgement, const Attempt& attempt)
           {.rank = files.rank,
            .step = line.step,
            .what = concat("a graph of arm ", line.arm,
-                          " is about to touch memory that was freed after its capture"),
+                          " is about to use memory that was freed after its capture"),
            .got = line.freed.empty()
-                      ? concat(line.blocks, " blocks looked at, freed: []")
+                      ? concat(line.blocks, " blocks inspected, freed: []")
                       : concat(line.freed.front(), ", and ", line.freed.size() - 1, " more"),
-           .want = "every block that the graph captured, more than none, with the owner it had",
-           .why = "the replay reads or overwrites whatever lies there now"});
+           .want = "at least one block, and each still with its owner of the capture",
+           .why = "the replay reads or overwrites the memory's new content"});
     }
   }
   return judgement.result(concat("alive before ", judgement.expected().replayed_steps().size(),

@@ -1,12 +1,13 @@
-// D07: the addresses that are watched include those of everything that a step hands out.
+// D07: the registered addresses, which D07.static_addresses compares, include those of every output
+// of a step.
 #include "suites/checks/attempt/arms.h"
 #include "suites/checks/attempt/concat.h"
 #include "suites/checks/attempt/judgement.h"
 
 namespace graphproof::checks::d07 {
 
-/// In each watched replay the addresses of everything that the step hands out (losses, gradients,
-/// parameters, optimizer state) are among the registered ones.
+/// In each watched replay the addresses of all outputs of the step (losses, gradients, parameters,
+/// optimizer state) are registered.
 record::CheckResult outputs_registered(Judgement& judgement, const Attempt& attempt) {
   if (!judgement.has_replays()) return judgement.result("", "");
   for (const RankFiles& files : attempt.ranks) {
@@ -22,15 +23,15 @@ record::CheckResult outputs_registered(Judgement& judgement, const Attempt& atte
           {.rank = files.rank,
            .step = line.step,
            .what =
-               concat("nobody watched the address of what a step of arm ", line.arm, " hands out"),
+               concat("the address of an output of a step of arm ", line.arm, " is not registered"),
            .got = concat("unregistered: ", shown(line.unregistered)),
            .want = "none: losses, gradients, parameters and optimizer state all registered",
-           .why = "an address that nobody registered may move unseen, and the replay reads or "
+           .why = "no check notices when an unregistered address moves, and the replay reads or "
                   "writes the old one"});
     }
   }
   return judgement.result(
-      concat("everything handed out in ", watched_replays(attempt, judgement.expected()).size(),
+      concat("every output of ", watched_replays(attempt, judgement.expected()).size(),
              " replays on ", attempt.ranks.size(), " ranks"),
       "every address registered");
 }

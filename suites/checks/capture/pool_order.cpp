@@ -1,17 +1,14 @@
-// D35: graphs that share a pool run in the order of their capture, because one may reuse the
-// memory of an earlier one's outputs.
+// D35: graphs that share a pool run in the order of their capture, because a graph may reuse memory
+// of the outputs of the graphs captured before it.
 #include "suites/checks/attempt/arms.h"
 #include "suites/checks/attempt/concat.h"
 #include "suites/checks/attempt/judgement.h"
 
 namespace graphproof::checks::d35 {
-namespace {
 
 using record::ReplayLine;
 
-}  // namespace
-
-/// No graph arm launched graphs in another order than that of their capture.
+/// No graph arm launched graphs of one pool in another order than that of their capture.
 record::CheckResult pool_order(Judgement& judgement, const Attempt& attempt) {
   if (!judgement.has_replays()) return judgement.result("", "");
   for (const RankFiles& files : attempt.ranks) {
@@ -31,7 +28,7 @@ record::CheckResult pool_order(Judgement& judgement, const Attempt& attempt) {
                       line.arm),
            .got = concat(shown(line.out_of_order), " launches out of order"),
            .want = "0",
-           .why = "the memory of an output that is still needed belongs to another graph by then"});
+           .why = "one graph overwrites an output of another that is still needed"});
     }
   }
   return judgement.result(concat("in the order of capture on ", attempt.ranks.size(), " ranks"),

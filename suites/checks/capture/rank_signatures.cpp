@@ -1,4 +1,4 @@
-// D24: ranks of one role capture the same graph.
+// D24: all ranks of one pipeline stage capture the same graphs.
 #include <map>
 #include <set>
 
@@ -12,24 +12,24 @@ namespace {
 
 using record::CaptureLine;
 
-/// Whether two ranks of one role may have captured kernels of other names. Context parallel ranks
-/// compute a mamba layer with other slices of the same parameters, and where a slice begins decides
-/// whether a kernel may load in vectors: seen on two H200, each time with as many nodes of each
-/// kind. Their collectives are D25's.
-bool other_slices(const Axes& axes, int left, int right) {
+/// Whether two ranks of one stage may have captured kernels with different names. Context parallel
+/// ranks compute a mamba layer with different slices of the same parameters, and the alignment of a
+/// slice decides whether a kernel can use vector loads. On two H200 the names differed, while the
+/// number of nodes of each type was always the same. D25 judges their collectives.
+bool different_slices(const Axes& axes, int left, int right) {
   const auto position = [&](int rank) { return rank / axes.integer("tp") % axes.integer("cp"); };
   return axes.text("model") == "hybrid" && position(left) != position(right);
 }
 
 }  // namespace
 
-/// All ranks of one role have equal graph signatures.
+/// All ranks of one stage have equal graph signatures.
 record::CheckResult rank_signatures(Judgement& judgement, const Attempt& attempt) {
   if (!judgement.has_replays()) return judgement.result("", "");
-  for (const std::vector<int>& role : roles(attempt.axes, attempt.context.world_size)) {
+  for (const std::vector<int>& stage : ranks_by_stage(attempt.axes, attempt.context.world_size)) {
     // By arm and graph: the first rank that has it.
     std::map<std::string, std::pair<int, const CaptureLine*>> first;
-    for (const int rank : role) {
+    for (const int rank : stage) {
       const RankFiles& files = attempt.ranks[rank];
       std::set<std::string> arms;
       for (const CaptureLine* capture : successful_captures(judgement, files)) {
@@ -37,7 +37,7 @@ record::CheckResult rank_signatures(Judgement& judgement, const Attempt& attempt
         if (!nodes_add_up(judgement, files, *capture)) continue;
         const auto& [first_rank, other] =
             first.try_emplace(capture_name(*capture), rank, capture).first->second;
-        const bool same = other_slices(attempt.axes, first_rank, rank)
+        const bool same = different_slices(attempt.axes, first_rank, rank)
                               ? other->census == capture->census
                               : other->signature == capture->signature;
         if (!same)
@@ -55,9 +55,9 @@ record::CheckResult rank_signatures(Judgement& judgement, const Attempt& attempt
         if (!arms.contains(arm))
           judgement.absent(files, concat("successful `capture` line of arm ", arm));
     }
-    // A graph that one rank of the role lacks differs too.
+    // A graph that one rank of the stage lacks is a difference, too.
     for (const auto& [name, owner] : first) {
-      for (const int rank : role) {
+      for (const int rank : stage) {
         bool has = false;
         for (const CaptureLine* capture : successful_captures(judgement, attempt.ranks[rank]))
           has |= capture_name(*capture) == name;
@@ -68,7 +68,7 @@ record::CheckResult rank_signatures(Judgement& judgement, const Attempt& attempt
     }
   }
   return judgement.result(concat("equal on ", attempt.ranks.size(), " ranks"),
-                          "one signature for each role");
+                          "one signature for each pipeline stage");
 }
 
 }  // namespace graphproof::checks::d24

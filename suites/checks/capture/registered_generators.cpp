@@ -1,6 +1,6 @@
-// D09: every generator that the step draws from was registered with the arm's graphs before they
-// captured. PyTorch refuses the draw of another one during the capture; older versions replayed
-// the same numbers for ever.
+// D09: every generator from which the step draws was registered with the arm's graphs before their
+// capture. PyTorch refuses a draw from an unregistered generator during a capture; older versions
+// replayed the same numbers each time.
 #include <map>
 
 #include "suites/checks/attempt/arms.h"
@@ -8,14 +8,11 @@
 #include "suites/checks/attempt/judgement.h"
 
 namespace graphproof::checks::d09 {
-namespace {
 
 using record::CaptureLine;
 
-}  // namespace
-
-/// Every graph arm of a case with dropout registered as many generators as the step draws from.
-/// Failed captures are judged too, because PyTorch refuses the draw during the capture.
+/// Every graph arm of a case with dropout registered all generators from which the step draws.
+/// Failed captures are judged, too, because an unregistered generator makes the capture fail.
 record::CheckResult registered_generators(Judgement& judgement, const Attempt& attempt) {
   if (!judgement.has_replays()) return judgement.result("", "");
   for (const RankFiles& files : attempt.ranks) {
@@ -35,8 +32,8 @@ record::CheckResult registered_generators(Judgement& judgement, const Attempt& a
            .what = concat("a generator was not registered with the graphs of arm ", arm),
            .got = concat(shown(capture->generators), " registered"),
            .want = concat(shown(capture->generators_wanted), ", all that the step draws from"),
-           .why = "a replay advances only what was registered; anything else repeats its numbers "
-                  "or is refused"});
+           .why = "a replay advances registered generators only; any other repeats its numbers or "
+                  "is refused"});
     }
     for (const char* arm : graph_arms(attempt))
       if (!last.contains(arm)) judgement.absent<CaptureLine>(files, concat("of arm ", arm));

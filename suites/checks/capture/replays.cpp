@@ -1,5 +1,6 @@
-// D43: every step that should have been a replay was one. The count is taken where the launch
-// happens, so an engine that falls back to eager in silence is caught although its numbers agree.
+// D43: every step that should have been a replay was one. Launches are counted where they happen,
+// so that an engine which falls back to eager without notice is found although its results are
+// right.
 #include <algorithm>
 
 #include "suites/checks/attempt/arms.h"
@@ -25,7 +26,7 @@ void judge_line(Judgement& judgement, const RankFiles& files, const ReplayLine& 
                      " recaptures"),
        .want = concat(want, " replays after ", judgement.expected().warmup_steps,
                       " warm-up steps, 0 fallbacks, 0 recaptures"),
-       .why = "steps that ran eagerly make the numbers agree and prove nothing about the graph"});
+       .why = "a step that ran eagerly has right results and proves nothing about the graph"});
 }
 
 }  // namespace
@@ -41,7 +42,7 @@ record::CheckResult replays(Judgement& judgement, const Attempt& attempt) {
     for (const char* arm : graph_arms(attempt)) {
       const auto lines = judgement.find<ReplayLine>(files, arm);
       for (const ReplayLine* line : lines) judge_line(judgement, files, *line);
-      // Without the last step's count an arm could have stopped replaying unseen.
+      // Without the count of the last step, an arm could have stopped replaying unnoticed.
       if (std::ranges::none_of(
               lines, [&](const ReplayLine* line) { return line->step >= expected.steps - 1; }))
         judgement.absent<ReplayLine>(files, concat("of arm ", arm), expected.steps - 1);

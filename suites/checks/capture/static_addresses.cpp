@@ -1,4 +1,4 @@
-// D07: the tensors whose addresses a graph captured still lie there.
+// D07: the tensors whose addresses a graph captured have not moved.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -8,11 +8,8 @@
 #include "suites/checks/attempt/judgement.h"
 
 namespace graphproof::checks::d07 {
-namespace {
 
 using record::AddressLine;
-
-}  // namespace
 
 /// Every graph has an `address` line in every watched replay, with the same number of registered
 /// tensors, and none of them moved.
@@ -20,7 +17,7 @@ record::CheckResult static_addresses(Judgement& judgement, const Attempt& attemp
   if (!judgement.has_replays()) return judgement.result("", "");
   for (const RankFiles& files : attempt.ranks) {
     const auto lines = judgement.lines<AddressLine>(files);
-    // By arm: those launched in each step, which evaluation's is not.
+    // By arm: the graphs that are launched in each step, without that of the evaluation.
     std::map<std::string_view, std::set<std::string_view>> graphs;
     for (const AddressLine& line : lines)
       if (line.graph != "validation") graphs[line.arm].insert(line.graph);
@@ -42,7 +39,7 @@ record::CheckResult static_addresses(Judgement& judgement, const Attempt& attemp
             {.rank = files.rank,
              .step = step,
              .what = concat("`", moved.front().tensor, "` of graph ", graph,
-                            " moved after capture, as ", moved.size() - 1, " others did"),
+                            " moved after the capture, as did ", moved.size() - 1, " others"),
              .got = concat("address ", moved.front().now, " before the replay of step ", step,
                            " in arm ", arm),
              .want = concat(moved.front().captured, ", as captured"),
@@ -54,7 +51,7 @@ record::CheckResult static_addresses(Judgement& judgement, const Attempt& attemp
              .what = concat("the address registry of graph ", graph, " changed in arm ", arm),
              .got = concat(registered, " tensors registered at step ", step),
              .want = concat(first, ", as before the first replay, and at least one"),
-             .why = "an address that nobody registered is not watched"});
+             .why = "no check notices when an unregistered address moves"});
       } else {
         judgement.confirm(files.rank);
       }

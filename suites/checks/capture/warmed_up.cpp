@@ -1,5 +1,5 @@
-// D37: the captured work had run before its capture: by the engine's count, by the layers' own
-// counters, and by the counters of modules that are captured alone.
+// D37: the captured work had run before its capture. Three counts show it: the engine's, those of
+// the layers on the device, and those of modules that are captured alone.
 #include <algorithm>
 
 #include "suites/checks/attempt/arms.h"
@@ -9,14 +9,11 @@
 #include "workloads/engine_traits/engine_traits.h"
 
 namespace graphproof::checks::d37 {
-namespace {
 
 using record::CaptureLine;
 
-}  // namespace
-
-/// Before each capture the captured work ran as often as the axis warmup_steps says, by the
-/// engine's count, and each layer had as many forward passes by its own count on the device.
+/// Before each capture the captured work ran as often as axis warmup_steps says by the engine's
+/// count, and each layer had as many forward passes by its counter on the device.
 record::CheckResult warmed_up(Judgement& judgement, const Attempt& attempt) {
   if (!judgement.has_replays()) return judgement.result("", "");
   const std::int64_t asked = judgement.expected().warmup_steps;
@@ -28,8 +25,7 @@ record::CheckResult warmed_up(Judgement& judgement, const Attempt& attempt) {
   for (const RankFiles& files : attempt.ranks) {
     for (const CaptureLine& capture : judgement.lines<CaptureLine>(files)) {
       const std::int64_t wanted = one_eager_step && capture.graph == "optimizer" ? 1 : asked;
-      // An engine's word, and what the layers themselves counted on the device in the eager steps
-      // before.
+      // The counters on the device confirm the engine's count of eager steps.
       const std::int64_t steps = one_eager_step ? 1 : asked,
                          forwards = steps * judgement.expected().forwards_per_step;
       const std::vector<std::int64_t>& counted = capture.counter_before;
@@ -48,8 +44,9 @@ record::CheckResult warmed_up(Judgement& judgement, const Attempt& attempt) {
              .got = concat("forwards of each layer by then: ", shown(counted)),
              .want = concat(forwards, " at least: ", steps,
                             steps == 1 ? " eager step" : " eager steps"),
-             .why = "the engine says that it warmed up, and what a first run makes ends up in the "
-                    "graph or breaks the capture"});
+             .why =
+                 "the engine reports a warm-up that did not happen, so that the set-up of a first "
+                 "run gets into the graph or breaks the capture"});
         continue;
       }
       judgement.defect(
@@ -57,10 +54,11 @@ record::CheckResult warmed_up(Judgement& judgement, const Attempt& attempt) {
            .step = std::nullopt,
            .what = concat(capture_name(capture), " was captured before its work had run"),
            .got = concat(shown(capture.warmups), " warm-up runs"),
-           .want = wanted == asked ? concat(asked, ", as axis warmup_steps says")
+           .want = wanted == asked ? concat(asked, ", by axis warmup_steps")
                                    : concat(wanted, ", the eager step of ", impl),
-           .why = "what a first run makes, tables, library handles, algorithm choices, ends up in "
-                  "the graph or breaks the capture"});
+           .why =
+               "the set-up of a first run (tables, library handles, algorithm choices) gets into "
+               "the graph or breaks the capture"});
     }
     for (const char* arm : graph_arms(attempt))
       if (!judgement.first<CaptureLine>(files, arm))
@@ -71,8 +69,8 @@ record::CheckResult warmed_up(Judgement& judgement, const Attempt& attempt) {
       concat(asked, " at least"));
 }
 
-/// Every module that is captured alone had run before, forward and backward, as often as the
-/// engine says, by the module's own count.
+/// Every module that is captured alone had run forward and backward before as often as the engine
+/// reports, by the module's own count.
 record::CheckResult modules_warmed_up(Judgement& judgement, const Attempt& attempt) {
   if (!judgement.has_replays()) return judgement.result("", "");
   const engines::EngineTraits& engine = engines::traits_of(attempt.axes.text("impl"));
@@ -89,8 +87,8 @@ record::CheckResult modules_warmed_up(Judgement& judgement, const Attempt& attem
     }
     for (const CaptureLine& capture : judgement.lines<CaptureLine>(files)) {
       const auto& runs = capture.module_runs;
-      if (!runs) continue;  // of a whole step, an optimizer or a backward
-      // A recorded step is no warm-up; the eager steps of the other engines are.
+      if (!runs) continue;  // a capture of a whole step, an optimizer or a backward
+      // A recorded step does not count as a warm-up; the eager steps of the other engines do.
       const std::int64_t recorded = engine.records_first_step ? expected.forwards_per_step : 0;
       const std::int64_t reported = capture.warmups.value_or(0), wanted = recorded + reported;
       if (reported > 0 && runs->forwards >= wanted && runs->backwards >= wanted) {
@@ -101,18 +99,18 @@ record::CheckResult modules_warmed_up(Judgement& judgement, const Attempt& attem
           {.rank = files.rank,
            .step = std::nullopt,
            .what = concat("the module of ", capture_name(capture),
-                          " had run more rarely before its capture than the engine says"),
+                          " had run less often before its capture than the engine reports"),
            .got = concat(runs->forwards, " forwards, ", runs->backwards, " backwards"),
-           .want =
-               concat(wanted, " of each at least: ", reported, " warm-ups",
-                      recorded > 0 ? concat(" behind ", recorded, " in the recorded step") : ""),
-           .why = "what a first run makes, tables, library handles, algorithm choices, ends up in "
-                  "the graph or breaks the capture"});
+           .want = concat(wanted, " of each at least: ", reported, " warm-ups",
+                          recorded > 0 ? concat(" after ", recorded, " in the recorded step") : ""),
+           .why =
+               "the set-up of a first run (tables, library handles, algorithm choices) gets into "
+               "the graph or breaks the capture"});
     }
   }
   return judgement.result(
       concat("counted by the modules themselves on ", attempt.ranks.size(), " ranks"),
-      "as often as the engine says");
+      "as often as the engine reports");
 }
 
 }  // namespace graphproof::checks::d37

@@ -13,7 +13,7 @@ namespace {
 using record::CollectivesLine;
 using record::ReferenceLine;
 
-/// The digest of the rank's group `name`. Empty when there is none.
+/// The digest of the collectives in the rank's group `name`; "" if the line has none.
 std::string digest_of(const CollectivesLine& line, std::string_view name) {
   const auto found = line.digest.find(std::string(name));
   return found == line.digest.end() ? "" : found->second;
@@ -28,8 +28,9 @@ std::map<std::string, const CollectivesLine*> ledgers(Judgement& judgement,
   return result;
 }
 
-/// Experts of 16 bits are compared with one rank in single precision in some layouts: the arm
-/// `reference` then has no gradient that may be infinite, for which fp16 asks all stages.
+/// Whether arm `reference` computes in single precision, as it does for 16-bit experts in some
+/// layouts. Its gradients then cannot overflow, so it needs no reduction over the stages, by which
+/// fp16 learns whether one is infinite.
 bool compares_in_fp32(Judgement& judgement, const RankFiles& files) {
   const auto lines = judgement.lines<ReferenceLine>(files);
   return !lines.empty() && std::ranges::all_of(lines, [](const ReferenceLine& line) {
@@ -41,15 +42,15 @@ std::string last_text(const CollectivesLine& line) {
   return line.last ? shown(*line.last) : "none";
 }
 
-/// `alike`: the ranks do the same work, so all that they issue is equally much; otherwise in this
-/// group alone.
+/// Judges the digests of one group in every arm but `except_arm`. `same_count`: the ranks do the
+/// same work, so the number of all their collectives must be equal, too.
 void judge_group(Judgement& judgement, const Attempt& attempt, std::string_view kind,
-                 const std::vector<int>& group, bool alike, std::string_view silent_arm = "") {
+                 const std::vector<int>& group, bool same_count, std::string_view except_arm = "") {
   // By arm: the first rank that has a ledger of it.
   std::map<std::string, std::pair<int, const CollectivesLine*>> first;
   for (const int rank : group)
     for (const auto& [arm, line] : ledgers(judgement, attempt.ranks[rank]))
-      if (arm != silent_arm) first.try_emplace(arm, rank, line);
+      if (arm != except_arm) first.try_emplace(arm, rank, line);
   for (const int rank : group) {
     const RankFiles& files = attempt.ranks[rank];
     const auto own = ledgers(judgement, files);
@@ -72,12 +73,12 @@ void judge_group(Judgement& judgement, const Attempt& attempt, std::string_view 
                           .want = "at least one, and a digest of them",
                           .why = "a parallel group that never communicates does not share its "
                                  "work"});
-      } else if (digest != want || (alike && line.count != other->count)) {
+      } else if (digest != want || (same_count && line.count != other->count)) {
         judgement.defect(
             {.rank = rank,
              .step = std::nullopt,
              .what = concat("ranks ", first_rank, " and ", rank, " of one ", kind,
-                            " group issued other collectives in arm ", arm),
+                            " group issued different collectives in arm ", arm),
              .got = concat("rank ", rank, ": ", line.count, " collectives, digest ", digest,
                            ", last ", last_text(line)),
              .want = concat("rank ", first_rank, ": ", other->count, " collectives, digest ", want),
@@ -89,8 +90,8 @@ void judge_group(Judgement& judgement, const Attempt& attempt, std::string_view 
   }
 }
 
-/// The arms whose collectives a rank with peers writes down. Older evidence of training had other
-/// arms.
+/// The arms whose collectives a rank with peers records. Older evidence of training, which has
+/// other arms, names none.
 std::vector<std::string_view> ledger_arms(const Attempt& attempt, const Expected& expected) {
   std::vector<std::string_view> arms;
   if (!expected.trains) {
@@ -107,28 +108,28 @@ std::vector<std::string_view> ledger_arms(const Attempt& attempt, const Expected
 
 }  // namespace
 
-/// The collectives of every arm were written down, with equal digests and counts within every
-/// group of ranks that issue the same ones.
+/// Every arm has a ledger of its collectives, with equal digests and counts on the ranks of every
+/// group that issue the same ones.
 record::CheckResult collective_ledger(Judgement& judgement, const Attempt& attempt) {
-  for (const std::string& kind : alike_groups(attempt.axes))
+  for (const std::string& kind : symmetric_groups(attempt.axes))
     for (const std::vector<int>& group : groups(attempt.axes, attempt.context.world_size, kind))
-      judge_group(judgement, attempt, kind, group, /*alike=*/true);
+      judge_group(judgement, attempt, kind, group, /*same_count=*/true);
   const std::int64_t stages = attempt.axes.integer("pp");
   const auto judge_stages = [&](const std::string& name, std::int64_t from, std::int64_t to) {
     for (const std::vector<int>& pair : pairs(attempt.axes, attempt.context.world_size, from, to))
-      judge_group(judgement, attempt, name, pair, /*alike=*/false);
+      judge_group(judgement, attempt, name, pair, /*same_count=*/false);
   };
   for (const order::Edge& edge : order::edges(stages, attempt.axes.integer("vpp")))
     judge_stages(concat("pp.", edge.from, ">", edge.to), edge.from, edge.to);
   if (stages > 1 && attempt.axes.flag("tied_embeddings")) judge_stages("embd", 0, stages - 1);
-  if (asks_all_stages(attempt.axes))
+  if (reduces_over_stages(attempt.axes))
     for (const std::vector<int>& group : stage_groups(attempt.axes, attempt.context.world_size)) {
       const bool fp32 = std::ranges::all_of(
           group, [&](int rank) { return compares_in_fp32(judgement, attempt.ranks[rank]); });
-      judge_group(judgement, attempt, "pp", group, /*alike=*/false,
+      judge_group(judgement, attempt, "pp", group, /*same_count=*/false,
                   fp32 && !attempt.axes.flag("clip_grad") ? "reference" : "");
     }
-  // An arm that no rank has a ledger of is equal everywhere.
+  // Ledgers that all ranks lack are equal, so each rank must have one.
   for (const RankFiles& files : attempt.ranks)
     for (const std::string_view arm : ledger_arms(attempt, judgement.expected()))
       if (!judgement.first<CollectivesLine>(files, arm))

@@ -5,15 +5,16 @@
 namespace graphproof::checks {
 namespace {
 
+/// What a line tells about a buffer.
 enum class Meaning { registered, refused };
 
-/// `text` stands before the address of the buffer.
+/// `text` is what the line has right before the address of the buffer.
 struct Pattern {
   std::string_view text;
   Meaning meaning;
 };
-// "IPC registering buffer" only announces the attempt, and "Proxy rank N register" is the peer's
-// half of it.
+// "IPC registering buffer" only announces an attempt, and "Proxy rank N register" belongs to a
+// registration by the peer, so neither is in this list.
 constexpr std::array kPatterns = {
     Pattern{"IPC register buffer ", Meaning::registered},
     Pattern{"IPC reuse buffer ", Meaning::registered},
@@ -29,8 +30,8 @@ constexpr std::array kPatterns = {
     Pattern{"Skipping graph registration for buffer ", Meaning::refused},
 };
 
-/// Up to the next separator; "" without one, because a rank may have died in the middle of the
-/// word.
+/// The word up to the next separator; "" without one, because the rank may have died in the middle
+/// of the word.
 std::string word_at(std::string_view line, std::size_t begin) {
   const std::size_t end = line.find_first_of(" ,)", begin);
   return end == std::string_view::npos ? "" : std::string(line.substr(begin, end - begin));

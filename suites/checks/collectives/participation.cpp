@@ -1,21 +1,17 @@
-// D26: all ranks replay a step, or none does.
+// D26: either all ranks replay a step, or none does.
 #include <map>
 
 #include "suites/checks/attempt/concat.h"
 #include "suites/checks/attempt/judgement.h"
 
 namespace graphproof::checks::d26 {
-namespace {
 
 using record::ReplayLine;
 
-}  // namespace
-
-/// Every rank has as many graph launches and fallbacks as the first rank that has a line of that
-/// arm and step.
+/// In each step of an arm every rank has the same number of graph launches and of fallbacks.
 record::CheckResult participation(Judgement& judgement, const Attempt& attempt) {
   if (!judgement.has_replays()) return judgement.result("", "");
-  // Every rank launches the same number of graphs in each step, whatever that number is.
+  // The first rank that has a line of an arm and step.
   std::map<std::pair<std::string, std::int64_t>, std::pair<int, const ReplayLine*>> first;
   for (const RankFiles& files : attempt.ranks) {
     const auto lines = judgement.lines<ReplayLine>(files);
@@ -27,19 +23,19 @@ record::CheckResult participation(Judgement& judgement, const Attempt& attempt) 
         judgement.confirm(files.rank);
         continue;
       }
-      const auto taken = [](const ReplayLine& one) {
+      const auto counts = [](const ReplayLine& one) {
         return concat(one.replays, " launches, ", one.fallbacks, " fallbacks");
       };
       judgement.defect(
           {.rank = files.rank,
            .step = line.step,
-           .what =
-               concat("ranks ", rank, " and ", files.rank,
-                      " did not take the same way through step ", line.step, " of arm ", line.arm),
-           .got = taken(line),
-           .want = concat(taken(*other), ", as rank ", rank),
-           .why = "a rank that runs eagerly beside ranks that replay pairs its collectives with "
-                  "other ones"});
+           .what = concat("ranks ", rank, " and ", files.rank,
+                          " launched different numbers of graphs in step ", line.step, " of arm ",
+                          line.arm),
+           .got = counts(line),
+           .want = concat(counts(*other), ", as rank ", rank),
+           .why = "the collectives of a rank that runs eagerly meet other collectives of the ranks "
+                  "that replay"});
     }
   }
   return judgement.result(concat("the same launches on ", attempt.ranks.size(), " ranks"),

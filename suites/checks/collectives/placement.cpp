@@ -1,5 +1,6 @@
-// D28: the buffers of the single collective lie in physical memory where the axis `placement` asks
-// for, as the driver reports it. A case named per_rank whose buffers lie alike would show nothing.
+// D28: the buffers of the single collective lie in physical memory as axis placement asks; the
+// driver reports where they lie. Without this check, a case with placement per_rank could have all
+// buffers at the same place and prove nothing.
 #include "suites/checks/attempt/concat.h"
 #include "suites/checks/attempt/judgement.h"
 
@@ -20,18 +21,18 @@ std::string place_text(const PlacementLine& line) {
                 line.straddles ? ", across its end" : "");
 }
 
-/// Whether the buffer of this rank lies as asked, seen from rank 0's.
+/// Whether the buffer lies as axis placement asks, relative to rank 0's, which is `first`.
 bool as_asked(const Attempt& attempt, int rank, const PlacementLine& line,
               const PlacementLine& first) {
   const bool moved = attempt.axes.text("placement") == "per_rank" && rank % 2 == 1;
-  // Only expandable segments have borders that a buffer can lie across.
+  // Only expandable segments have borders across which a buffer can lie.
   const bool across = moved && attempt.axes.text("allocator") == "expandable";
   return (line.offset != first.offset) == moved && line.straddles == across;
 }
 
 }  // namespace
 
-/// Both buffers of every arm have a `placement` line that is as the axis `placement` asks.
+/// Both buffers of every arm have a `placement` line, and lie as axis placement asks.
 record::CheckResult placement(Judgement& judgement, const Attempt& attempt) {
   std::vector<std::string_view> arms = {"eager_a", "eager_b"};
   if (judgement.expected().graph)
@@ -57,7 +58,7 @@ record::CheckResult placement(Judgement& judgement, const Attempt& attempt) {
                                         ? "odd ranks elsewhere than even ones, and across a border "
                                           "of an expandable segment"
                                         : "the same offset on every rank, in one piece",
-                            .why = "where a buffer lies decides whether NCCL registers it"});
+                            .why = "the place of a buffer decides whether NCCL registers it"});
         }
       }
     }

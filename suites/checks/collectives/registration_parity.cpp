@@ -1,6 +1,6 @@
-// D27: whether NCCL registers the buffers of a captured collective is decided on each rank alone,
-// and all ranks must decide alike: a registered rank waits for addresses that an unregistered one
-// never sends. NCCL's log is the witness, because neither the call nor the result shows it.
+// D27: each rank decides by itself whether NCCL registers the buffers of a captured collective, and
+// all must decide the same: a rank that registers waits for addresses that a rank which does not
+// never sends. NCCL's log shows the decision; neither the call nor the result does.
 #include <algorithm>
 #include <array>
 #include <functional>
@@ -14,11 +14,12 @@
 namespace graphproof::checks::d27 {
 namespace {
 
-// On one node, with rings and whole pieces of memory. In-place all-reduce and reduce-scatter are
-// never registered there (NCCL 2.28.9 src/register/coll_reg.cc), so their silence proves nothing
-// and disproves nothing.
+// The collectives whose buffers NCCL is expected to register on one node with rings and contiguous
+// memory. It never registers those of an in-place all-reduce or a reduce-scatter there (NCCL 2.28.9
+// src/register/coll_reg.cc).
 constexpr std::array<std::string_view, 3> kRegistering = {"all_gather", "all_reduce", "send_recv"};
 
+/// How many buffers a rank registered, and how many captures it made.
 struct Seen {
   int rank = 0;
   std::size_t buffers = 0, captures = 0;
@@ -31,7 +32,7 @@ std::string ranks_text(const std::vector<Seen>& seen, std::size_t buffers) {
   return text;
 }
 
-/// "0, 2: 1; 1, 3: 0"
+/// "1 buffers on ranks 0, 2; 0 buffers on ranks 1, 3"
 std::string counts_text(const std::vector<Seen>& seen) {
   std::set<std::size_t, std::greater<>> counts;
   for (const Seen& one : seen) counts.insert(one.buffers);
@@ -43,18 +44,18 @@ std::string counts_text(const std::vector<Seen>& seen) {
 
 bool equal(const std::vector<Seen>& seen) {
   const Seen& first = seen.front();
-  // Ranks that ended at different captures can only be asked whether they registered at all.
-  const bool same_way =
+  // Ranks that ended at different captures can only be compared by whether they registered at all.
+  const bool same_captures =
       std::ranges::all_of(seen, [&](const Seen& one) { return one.captures == first.captures; });
   return std::ranges::all_of(seen, [&](const Seen& one) {
-    return same_way ? one.buffers == first.buffers : (one.buffers > 0) == (first.buffers > 0);
+    return same_captures ? one.buffers == first.buffers : (one.buffers > 0) == (first.buffers > 0);
   });
 }
 
 }  // namespace
 
-/// NCCL's log has as many registered buffers on every rank, and none where NCCL_GRAPH_REGISTER is
-/// 0. Unexercised where NCCL registered nothing although registration was expected.
+/// NCCL's log has the same number of registered buffers on every rank, and none with
+/// NCCL_GRAPH_REGISTER=0. Unexercised if NCCL registered none although registration was expected.
 record::CheckResult registration_parity(Judgement& judgement, const Attempt& attempt) {
   if (!judgement.has_replays()) return judgement.result("", "");
   const std::string collective = attempt.axes.text("collective"),
@@ -72,7 +73,7 @@ record::CheckResult registration_parity(Judgement& judgement, const Attempt& att
       continue;
     }
     const NcclLog log = read_nccl_log(files.log.value_or(""));
-    judgement.confirm(files.rank);  // looked at; a silent log makes it unexercised
+    judgement.confirm(files.rank);  // without lines of NCCL the check becomes unexercised below
     if (log.info_lines == 0) {
       judgement.unexercised(concat("the log of rank ", files.rank,
                                    " has no line of NCCL, which NCCL_DEBUG=INFO asks for"));
@@ -91,7 +92,8 @@ record::CheckResult registration_parity(Judgement& judgement, const Attempt& att
          .what = "NCCL registered buffers of a graph although NCCL_GRAPH_REGISTER is 0",
          .got = counts_text(seen),
          .want = "none",
-         .why = "the setting that is to keep graphs from hanging did not reach the library"});
+         .why =
+             "the setting, which is meant to prevent hangs of graphs, did not reach the library"});
   } else if (!equal(seen)) {
     judgement.defect(
         {.rank = least->rank,
@@ -100,16 +102,16 @@ record::CheckResult registration_parity(Judgement& judgement, const Attempt& att
                         collective),
          .got = counts_text(seen),
          .want = "as many on every rank",
-         .why = "a registered rank waits for addresses that the others never send, so the replay "
-                "hangs or "
-                "reads foreign memory; NCCL_GRAPH_REGISTER=0 turns the registration off"});
+         .why =
+             "a rank that registers waits for addresses that the others never send, so the replay "
+             "hangs or reads other memory; NCCL_GRAPH_REGISTER=0 turns the registration off"});
   } else if (most->buffers == 0 && asked != "0" && attempt.axes.text("allocator") == "expandable" &&
              std::ranges::find(kRegistering, collective) != kRegistering.end()) {
     std::string shown;
     for (const std::string& protocol : protocols) shown += (shown.empty() ? "" : ", ") + protocol;
     judgement.unexercised(concat("NCCL registered nothing on any rank, where a captured ",
                                  collective,
-                                 " in expandable segments is expected to be registered; it took ",
+                                 " in expandable segments is expected to be registered; it used ",
                                  shown.empty() ? "no known protocol" : shown));
   }
   return judgement.result(most->buffers == 0

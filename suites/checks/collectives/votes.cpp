@@ -1,5 +1,5 @@
-// D26: all ranks agreed at every phase boundary. An error outside the capture and a refusal of
-// some ranks only also fail here, so that nothing that a rank admitted can be overlooked.
+// D26: all ranks agreed at every phase boundary. An error outside the capture, and a refusal by
+// some ranks only, also fail this check, so that nothing that a rank reports is overlooked.
 #include <algorithm>
 #include <array>
 #include <iterator>
@@ -16,8 +16,8 @@ using record::ErrorLine;
 using record::Phase;
 using record::VoteLine;
 
-/// Phases that every case, or every case with graphs, ends with a vote. Before init no rank can be
-/// asked.
+/// A phase that every case, or every case with graphs, ends with a vote. Before phase init has
+/// ended the ranks cannot communicate.
 struct Boundary {
   Phase phase;
   bool graphs_only;
@@ -43,7 +43,7 @@ std::string describe(const VoteLine& vote) {
                 record::name(vote.phase));
 }
 
-/// Whether D19 has this failure to report: the rank wrote down that its capture failed.
+/// Whether the rank's evidence has a failed capture, which D19 reports.
 bool capture_failed(Judgement& judgement, const RankFiles& files) {
   return std::ranges::any_of(judgement.lines<CaptureLine>(files),
                              [](const CaptureLine& line) { return line.status != "ok"; }) ||
@@ -66,7 +66,7 @@ void judge_errors(Judgement& judgement, const RankFiles& files) {
                         ", arm ", error.arm),
          .got = concat(error.type, " error ", error.code, " at ", error.call, ": ", error.message),
          .want = "no error",
-         .why = "the case could not go its whole way"});
+         .why = "the case could not run to its end"});
   }
 }
 
@@ -75,10 +75,10 @@ void judge_codes(Judgement& judgement, const Attempt& attempt, const RankFiles& 
   if (vote.codes.size() != attempt.ranks.size()) {
     judgement.defect({.rank = files.rank,
                       .step = std::nullopt,
-                      .what = concat("a vote of rank ", files.rank, " misses ranks"),
+                      .what = concat("a vote of rank ", files.rank, " lacks codes of ranks"),
                       .got = describe(vote),
                       .want = concat(attempt.ranks.size(), " codes, one for each rank"),
-                      .why = "who did not vote did not agree"});
+                      .why = "a rank that did not vote did not agree"});
     return;
   }
   const auto [lowest, highest] = std::ranges::minmax(vote.codes);
@@ -87,8 +87,8 @@ void judge_codes(Judgement& judgement, const Attempt& attempt, const RankFiles& 
     return;
   }
   if (lowest == highest && vote.phase == Phase::capture && any_capture_failed(judgement, attempt)) {
-    judgement.confirm(
-        files.rank);  // agreed: every rank gave up the same capture, which is D19's to report
+    // The ranks agreed: all of them abandoned the same capture. D19 reports it.
+    judgement.confirm(files.rank);
     return;
   }
   const auto first = std::ranges::find_if(vote.codes, [](std::int64_t code) { return code != 0; }) -
@@ -99,12 +99,12 @@ void judge_codes(Judgement& judgement, const Attempt& attempt, const RankFiles& 
        .what = concat("rank ", first, " voted that phase ", record::name(vote.phase), " failed"),
        .got = describe(vote),
        .want = "code 0 of every rank",
-       .why = "ranks that go on alone wait in a collective for ever"});
+       .why = "ranks that continue without it wait in a collective for ever"});
 }
 
-/// Every capture ends with a vote of its own, and so do the replays of lockstep_graph with its
-/// second run, of free_graph, of the steps of changing lengths and, since revision 2, of
-/// solo_graph.
+/// How many votes a rank holds after a phase. Every capture ends with a vote of its own. So do the
+/// replays of lockstep_graph with its second run, of free_graph, of the steps of changing lengths
+/// and, from evidence revision 2 on, of solo_graph.
 std::ptrdiff_t votes_wanted(Judgement& judgement, const Attempt& attempt, const RankFiles& files,
                             Phase phase) {
   if (phase == Phase::capture)
@@ -128,21 +128,23 @@ void judge_required(Judgement& judgement, const Attempt& attempt, const RankFile
   }
 }
 
-/// A rank that refused beside one that went on: they disagree before any vote could be held.
+/// Reports a rank that continued although another one refused the case. Ranks decide this before
+/// they can vote.
 void judge_refusals(Judgement& judgement, const Attempt& attempt, const record::Refusal& refusal) {
   for (const RankFiles& files : attempt.ranks) {
-    const record::RankEvidence way = rank_progress(files);
-    if (way.refused && way.refused->rule == refusal.rule) {
+    const record::RankEvidence progress = rank_progress(files);
+    if (progress.refused && progress.refused->rule == refusal.rule) {
       judgement.confirm(files.rank);
-    } else if (way.refused || way.complete ||
-               (way.last_phase && *way.last_phase > record::Phase::validate)) {
+    } else if (progress.refused || progress.complete ||
+               (progress.last_phase && *progress.last_phase > record::Phase::validate)) {
       judgement.defect(
           {.rank = files.rank,
            .step = std::nullopt,
            .what = concat("rank ", files.rank, " did not refuse the case as others did"),
-           .got = way.refused ? concat("refused by rule ", way.refused->rule) : "went on",
+           .got =
+               progress.refused ? concat("refused by rule ", progress.refused->rule) : "continued",
            .want = concat("refused by rule ", refusal.rule),
-           .why = "ranks must come to the same decision from the same case"});
+           .why = "all ranks must decide the same, because they have the same case"});
     } else {
       judgement.absent(files, "refusal");
     }
@@ -152,9 +154,9 @@ void judge_refusals(Judgement& judgement, const Attempt& attempt, const record::
 }  // namespace
 
 /// The ranks voted after init, build, eager and each phase of the teardown and, with graphs, after
-/// every capture, after the replays of every arm, and after compare. All ranks have the same
-/// votes, all zero. An error of a rank outside phase capture fails the check too, and so does a
-/// case that only some ranks refused. A capture that failed on all ranks alike is reported by D19.
+/// every capture, after the replays of every arm, and after compare. All ranks have the same votes,
+/// and all codes are zero. An error of a rank outside phase capture also fails the check, and so
+/// does a case that only some ranks refused. D19 reports a capture that failed on all ranks.
 record::CheckResult votes(Judgement& judgement, const Attempt& attempt) {
   if (const auto refusal = refusal_of(attempt)) {
     judge_refusals(judgement, attempt, *refusal);
@@ -172,7 +174,7 @@ record::CheckResult votes(Judgement& judgement, const Attempt& attempt) {
       first = &files;
       common = own;
     }
-    // A rank that died votes less often; what both held must be equal.
+    // A rank that died has fewer votes; those that both ranks have must be equal.
     for (std::size_t index = 0; index < std::max(own.size(), common.size()); ++index) {
       if (index < own.size() && index < common.size() && equal(own[index], common[index])) continue;
       if (index >= own.size() || index >= common.size()) {
@@ -183,10 +185,10 @@ record::CheckResult votes(Judgement& judgement, const Attempt& attempt) {
             {.rank = files.rank,
              .step = std::nullopt,
              .what =
-                 concat("ranks ", first->rank, " and ", files.rank, " remember different votes"),
+                 concat("ranks ", first->rank, " and ", files.rank, " recorded different votes"),
              .got = concat("vote ", index + 1, " of rank ", files.rank, ": ", describe(own[index])),
              .want = describe(common[index]),
-             .why = "ranks that disagree about a vote go different ways"});
+             .why = "ranks that disagree about a vote run different work afterwards"});
       }
       break;
     }

@@ -1,7 +1,7 @@
-// D31: what memory does in the solo arms, where nothing else allocates. Allocators are
-// deterministic, so their series must not move by a byte. The counts of the operating system and
-// the driver move in jumps that have nothing to do with the arm; there the trend is judged, and
-// the eager arm shows what is usual.
+// D31: memory does not grow in the solo arms, during which nothing else allocates. The allocator is
+// deterministic, so its counts must be equal to the byte. The counts of the operating system and
+// the driver change in jumps that other things cause; for them the trend is judged, relative to
+// that of the eager arm.
 #include <algorithm>
 #include <array>
 #include <cassert>
@@ -17,16 +17,16 @@ namespace {
 
 using record::MemoryLine;
 
-// Linux updates a process's resident size in batches of up to 64 pages a thread (256 KiB), and
-// glibc grows and trims its heap by 128 KiB at a time; a rank has four threads.
+// Linux updates the resident size of a process in batches of up to 64 pages (256 KiB) for each
+// thread, and glibc grows and trims its heap by 128 KiB at a time. A rank has four threads.
 constexpr double kResidentJumpBytes = 1024.0 * 1024;
-// A single jump of J in the middle of n points lifts the upper end of the interval to less than 3 J
-// / n: theil_sen_test.
+// A single jump of J in the middle of n points raises the upper end of the interval to less than
+// 3 J / n (theil_sen_test.cpp).
 constexpr double kJumpWidth = 3;
 
 constexpr std::array kSoloArms = {"solo_eager", "solo_graph"};
 
-// The second step after the capture is the first one in which nothing is made for the first time.
+// The second step after the capture is the first one in which nothing is set up.
 constexpr std::int64_t kSettlingSteps = 2;
 
 std::vector<const MemoryLine*> steady(Judgement& judgement, const RankFiles& files,
@@ -38,10 +38,10 @@ std::vector<const MemoryLine*> steady(Judgement& judgement, const RankFiles& fil
   return lines;
 }
 
-/// Whether there is a look after each of the steady steps that the arm runs: growth may hide in a
-/// gap, and after the last look.
-bool whole(Judgement& judgement, const Attempt& attempt, const RankFiles& files,
-           std::string_view arm, const std::vector<const MemoryLine*>& lines) {
+/// Whether `lines` has one for each steady step that the arm runs. Growth may hide in a gap, and
+/// after the last line.
+bool complete(Judgement& judgement, const Attempt& attempt, const RankFiles& files,
+              std::string_view arm, const std::vector<const MemoryLine*>& lines) {
   const std::int64_t first = judgement.expected().first_replay + kSettlingSteps,
                      end = solo_steps(attempt, judgement.expected());
   assert(end - first >= kFewestTrendPoints);
@@ -54,14 +54,15 @@ bool whole(Judgement& judgement, const Attempt& attempt, const RankFiles& files,
   return true;
 }
 
-// Dropless experts have as many tokens as are sent to them. A step with more than ever before takes
-// a block for good, which a later one uses, so this count may rise now and then; what is kept shows
-// in the bytes allocated.
+/// Whether a count may rise sometimes. Dropless experts compute as many tokens as are sent to them,
+/// and a step with more tokens than any step before makes the allocator reserve another block,
+/// which later steps reuse. Memory that a step does not free shows in the allocated bytes.
 bool may_rise(const Attempt& attempt, const Quantity& what) {
   return what.name == kReserved.name && attempt.axes.text("dispatch") == "dropless";
 }
 
-/// Of how many looks the count is higher than at the one before; every one of them must have it.
+/// The number of lines in which the count is higher than in the line before; nothing if one lacks
+/// the count.
 std::optional<std::size_t> rises(const std::vector<const MemoryLine*>& lines,
                                  const Quantity& what) {
   std::size_t count = 0;
@@ -75,8 +76,8 @@ std::optional<std::size_t> rises(const std::vector<const MemoryLine*>& lines,
   return count;
 }
 
-/// Of a count that every line must have, less a second one where that is given; nothing, and a
-/// defect, where a line has none.
+/// The trend of a count, less the count `without` if that is not null. Nothing, and a defect, if a
+/// line lacks one of them.
 std::optional<Trend> trend(Judgement& judgement, const RankFiles& files,
                            const std::vector<const MemoryLine*>& lines, const Quantity& what,
                            const Quantity* without) {
@@ -90,7 +91,7 @@ std::optional<Trend> trend(Judgement& judgement, const RankFiles& files,
            .step = line->step,
            .what = concat("the memory series `", what.name, "` of arm ", line->arm, " has a gap"),
            .got = shown(value),
-           .want = "bytes, of one step after the other",
+           .want = "a number of bytes for each step, in the order of steps",
            .why = "growth may hide in a gap"});
       return std::nullopt;
     }
@@ -99,20 +100,21 @@ std::optional<Trend> trend(Judgement& judgement, const RankFiles& files,
   return theil_sen(points);
 }
 
-/// `without`: a count that another check judges and that is part of this one, or null.
+/// `without`: a part of this count that another check judges, or null.
 record::CheckResult judge_trend(Judgement& judgement, const Attempt& attempt, const Quantity& what,
                                 const Quantity* without, double jump_bytes) {
   if (!judgement.has_replays()) return judgement.result("", "");
   if (what.name == kDevice.name && shared_gpus(attempt)) {
-    judgement.not_applicable("ranks of this case shared GPUs, and the driver counts them all");
+    judgement.not_applicable(
+        "ranks of this case shared GPUs, and the driver counts the memory of all of them");
     return judgement.result("", "");
   }
   double highest = -std::numeric_limits<double>::infinity();
   for (const RankFiles& files : attempt.ranks) {
     const auto eager = steady(judgement, files, "solo_eager");
     const auto graph = steady(judgement, files, "solo_graph");
-    if (!whole(judgement, attempt, files, "solo_eager", eager) ||
-        !whole(judgement, attempt, files, "solo_graph", graph))
+    if (!complete(judgement, attempt, files, "solo_eager", eager) ||
+        !complete(judgement, attempt, files, "solo_graph", graph))
       continue;
     const auto usual = trend(judgement, files, eager, what, without),
                seen = trend(judgement, files, graph, what, without);
@@ -131,7 +133,7 @@ record::CheckResult judge_trend(Judgement& judgement, const Attempt& attempt, co
                                     " (95 %), over ", graph.size(), " steps"),
                       .want = concat(bound, " at most: eager's ", usual->upper, " and one jump of ",
                                      jump_bytes, " bytes"),
-                      .why = "a run of many steps ends out of memory"});
+                      .why = "a long run ends without memory"});
   }
   return judgement.result(
       concat("at most ", highest, " bytes a step on ", attempt.ranks.size(), " ranks"),
@@ -140,16 +142,16 @@ record::CheckResult judge_trend(Judgement& judgement, const Attempt& attempt, co
 
 }  // namespace
 
-/// The allocator's bytes after the last steady step of each solo arm are those after the first
-/// one. With dropless experts, whose shapes vary, the reserved bytes may rise in half of the steps
-/// at most.
+/// The allocator has the same bytes after the last steady step of each solo arm as after the first.
+/// With dropless experts, whose shapes vary, the reserved bytes may rise in at most half of the
+/// steps.
 record::CheckResult allocator_series(Judgement& judgement, const Attempt& attempt) {
   std::size_t steps = 0;
   for (const RankFiles& files : attempt.ranks) {
     for (const char* arm : kSoloArms) {
       if (!judgement.expected().graph && std::string_view(arm) == "solo_graph") continue;
       const auto lines = steady(judgement, files, arm);
-      if (!whole(judgement, attempt, files, arm, lines)) continue;
+      if (!complete(judgement, attempt, files, arm, lines)) continue;
       steps = lines.size();
       for (const Quantity& what : {kAllocated, kReserved, kPool}) {
         const Bytes first = what.of(*lines.front()), last = what.of(*lines.back());
@@ -162,29 +164,28 @@ record::CheckResult allocator_series(Judgement& judgement, const Attempt& attemp
         judgement.defect(
             {.rank = files.rank,
              .step = lines.back()->step,
-             .what = concat("the allocator's `", what.name, "` bytes of arm ", arm,
-                            " are not what they were"),
+             .what = concat("the allocator's `", what.name, "` bytes of arm ", arm, " changed"),
              .got = concat(shown(last), " bytes after the last step"),
              .want = concat(shown(first), ", as ", lines.size() - 1, " steps before",
                             may_rise(attempt, what)
                                 ? concat("; or more, risen in ", most, " of them at most")
                                 : ""),
-             .why = "a step that keeps what it allocates ends a long run out of memory"});
+             .why = "if each step keeps memory, a long run ends without memory"});
       }
     }
   }
   return judgement.result(
       concat("the same bytes after ", steps, " steady steps on ", attempt.ranks.size(), " ranks"),
-      "not a byte more");
+      "no difference of a byte");
 }
 
-/// The upper end of the Theil-Sen interval of solo_graph is at most eager's and what one jump
-/// explains; for the bytes used on the device, less those that the allocator reserved.
+/// The upper end of the Theil-Sen interval of solo_graph is at most solo_eager's plus what one jump
+/// explains. The series is the bytes used on the device, less those that the allocator reserved.
 record::CheckResult device_trend(Judgement& judgement, const Attempt& attempt) {
   return judge_trend(judgement, attempt, kDevice, &kReserved, kDevicePageBytes);
 }
 
-/// The same for the resident bytes of the process.
+/// The same as device_trend for the resident bytes of the process.
 record::CheckResult resident_trend(Judgement& judgement, const Attempt& attempt) {
   return judge_trend(judgement, attempt, kResident, nullptr, kResidentJumpBytes);
 }

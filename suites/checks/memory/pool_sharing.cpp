@@ -1,10 +1,10 @@
-// D31: the graphs of an arm share their memory as the axis `pool` says.
+// D31: the graphs of an arm share graph pools as axis pool asks.
 #include "suites/checks/attempt/concat.h"
 #include "suites/checks/attempt/judgement.h"
 
 namespace graphproof::checks::d31 {
 
-/// An arm uses no more graph pools than the axis `pool` says.
+/// No arm uses more graph pools than axis pool allows.
 record::CheckResult pool_sharing(Judgement& judgement, const Attempt& attempt) {
   if (!judgement.has_replays()) return judgement.result("", "");
   const std::string asked = attempt.axes.text("pool");
@@ -12,8 +12,8 @@ record::CheckResult pool_sharing(Judgement& judgement, const Attempt& attempt) {
   for (const RankFiles& files : attempt.ranks) {
     for (const record::CaptureLine& capture : judgement.lines<record::CaptureLine>(files)) {
       const std::int64_t pools = capture.pools.value_or(0);
-      // Validation has a pool of its own: its graph is launched between steps, in no order with
-      // theirs.
+      // The evaluation has a pool of its own, because its graph is launched between steps, in no
+      // fixed order with theirs.
       const std::int64_t allowed = for_training + (capture.graph == "validation" ? 1 : 0);
       if (pools >= 1 && pools <= allowed) {
         judgement.confirm(files.rank);
@@ -25,9 +25,9 @@ record::CheckResult pool_sharing(Judgement& judgement, const Attempt& attempt) {
            .what = concat("the graphs of arm ", capture.arm, " do not share their memory"),
            .got = concat(shown(capture.pools), " pools at the capture of ", capture.graph, ", ",
                          capture.pool_bytes, " bytes in this one"),
-           .want = concat(allowed, " at most, as axis pool says: ", asked),
-           .why = "every pool holds the largest step's temporaries again, so memory is a multiple "
-                  "of one's"});
+           .want = concat(allowed, " at most, by axis pool: ", asked),
+           .why = "each pool holds the temporaries of the largest step, so several pools need a "
+                  "multiple of the memory"});
     }
   }
   return judgement.result(

@@ -9,10 +9,11 @@
 
 namespace graphproof::checks {
 
-/// The driver maps memory in pages of 2 MiB; less cannot be told apart by cudaMemGetInfo.
+/// The driver maps memory in pages of 2 MiB, so cudaMemGetInfo cannot show smaller differences.
 inline constexpr double kDevicePageBytes = 2.0 * 1024 * 1024;
 
-/// A count of bytes in a `memory` line; nothing where old evidence lacks it.
+/// A count of bytes in a `memory` line, with the name of its field. Nothing where older evidence
+/// lacks it.
 struct Quantity {
   std::string_view name;
   std::optional<std::int64_t> (*of)(const record::MemoryLine& line);
@@ -29,8 +30,7 @@ inline constexpr Quantity kDevice{"device",
 inline constexpr Quantity kResident{
     "resident", [](const record::MemoryLine& line) -> Bytes { return line.resident; }};
 
-/// The line of an arm from before it was built, after a step, or whatever `when` says; null if
-/// there is none.
+/// The first line of an arm whose field `when` is this; null if there is none.
 inline const record::MemoryLine* look(Judgement& judgement, const RankFiles& files,
                                       std::string_view arm, std::string_view when) {
   for (const record::MemoryLine* line : judgement.find<record::MemoryLine>(files, arm))

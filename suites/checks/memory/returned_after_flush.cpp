@@ -1,18 +1,16 @@
-// D30: the memory of a graph arm comes back once the arm is gone.
+// D30: the memory of a graph arm is returned after the arm was dropped.
 #include <algorithm>
 
 #include "suites/checks/attempt/concat.h"
 #include "suites/checks/memory/quantity.h"
 
 namespace graphproof::checks::d30 {
-namespace {
 
 using record::MemoryLine;
 
-}  // namespace
-
-/// Once arm solo_graph is gone and a flush collective and empty_cache have run, what the allocator
-/// holds is back to the byte, and the device's own count within what it moves around an eager arm.
+/// After arm solo_graph was dropped, and a flush collective and empty_cache have run, the
+/// allocator's counts are at most what they were before the arm was built. The driver's count is
+/// within the difference that the eager arm makes.
 record::CheckResult returned_after_flush(Judgement& judgement, const Attempt& attempt) {
   if (!judgement.has_replays()) return judgement.result("", "");
   for (const RankFiles& files : attempt.ranks) {
@@ -22,21 +20,21 @@ record::CheckResult returned_after_flush(Judgement& judgement, const Attempt& at
     const MemoryLine* eager_after = look(judgement, files, "solo_eager", "returned");
     if (!before || !after || !eager_before || !eager_after) {
       judgement.absent<MemoryLine>(files,
-                                   "of a solo arm before it was built and after it was gone");
+                                   "of a solo arm before it was built and after it was dropped");
       continue;
     }
     if (!eager_before->device || !eager_after->device) {
       judgement.absent(
           files,
-          "count of the device's bytes before arm solo_eager was built and after it was gone");
+          "count of the device's bytes before arm solo_eager was built and after it was dropped");
       continue;
     }
-    // Repeating eager says how far the device's own count moves without any graph.
+    // The eager arm shows how much the driver's count changes without any graph.
     const double spread = std::max(
         kDevicePageBytes, static_cast<double>(*eager_after->device - *eager_before->device));
     for (const Quantity& what : {kAllocated, kReserved, kDevice}) {
       const bool of_device = what.name == kDevice.name;
-      if (of_device && shared_gpus(attempt)) continue;  // the peers' comes and goes too
+      if (of_device && shared_gpus(attempt)) continue;  // it includes the memory of other ranks
       const Bytes was = what.of(*before), is_now = what.of(*after);
       const double slack = of_device ? spread : 0;
       if (was && is_now && static_cast<double>(*is_now - *was) <= slack) {
@@ -47,12 +45,12 @@ record::CheckResult returned_after_flush(Judgement& judgement, const Attempt& at
           {.rank = files.rank,
            .step = std::nullopt,
            .what =
-               concat("`", what.name, "` memory did not come back when arm solo_graph was gone"),
+               concat("`", what.name, "` memory was not returned when arm solo_graph was dropped"),
            .got = concat(shown(is_now), " bytes after a flush collective and empty_cache"),
            .want = concat(shown(was), " at most, as before it was built",
                           slack > 0 ? concat(", within ", slack) : std::string()),
            .why =
-               "a graph or what it holds is still alive; the next model starts with less memory"});
+               "a graph or memory of it still exists, so the next model starts with less memory"});
     }
   }
   return judgement.result(concat("all of it on ", attempt.ranks.size(), " ranks"),

@@ -39,8 +39,8 @@ Trend theil_sen(std::span<const SeriesPoint> points) {
   std::ranges::sort(slopes);
   const double count = static_cast<double>(slopes.size());
   const double half_width = kNormal95 * std::sqrt(kendall_variance(points));
-  // Ranks from 1: the lower end is the slope number (N - C) / 2, the upper end number (N + C) / 2 +
-  // 1; rounded outwards.
+  // Counted from 1, the lower end is slope number (N - C) / 2 and the upper end number
+  // (N + C) / 2 + 1, rounded outwards.
   const auto at_rank = [&](double rank) {
     return slopes[static_cast<std::size_t>(std::clamp(rank, 1.0, count)) - 1];
   };

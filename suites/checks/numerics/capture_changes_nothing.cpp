@@ -1,4 +1,4 @@
-// D36: a capture without a replay leaves parameters and generators as it found them.
+// D36: a capture without a replay does not change parameters or generators.
 #include <algorithm>
 
 #include "suites/checks/attempt/arms.h"
@@ -7,13 +7,10 @@
 #include "suites/checks/attempt/judgement.h"
 
 namespace graphproof::checks::d36 {
-namespace {
 
 using record::StateLine;
 
-}  // namespace
-
-/// The state digests before and after every capture of every graph arm are equal.
+/// The digests of the state before and after every capture of every graph arm are equal.
 record::CheckResult capture_changes_nothing(Judgement& judgement, const Attempt& attempt) {
   if (!judgement.has_replays()) return judgement.result("", "");
   for (const RankFiles& files : attempt.ranks) {
@@ -23,10 +20,10 @@ record::CheckResult capture_changes_nothing(Judgement& judgement, const Attempt&
     const auto captures = successful_captures(judgement, files);
     for (const std::string_view arm : graph_arms(attempt)) {
       const auto of_arm = [&](const auto* line) { return line->arm == arm; };
-      const auto looks = std::ranges::count_if(states, of_arm);
-      if (looks == 0) judgement.absent<StateLine>(files, concat("of the capture of arm ", arm));
-      // They name no graph, but there is one for each.
-      if (looks < std::ranges::count_if(captures, of_arm))
+      const auto count = std::ranges::count_if(states, of_arm);
+      if (count == 0) judgement.absent<StateLine>(files, concat("of the capture of arm ", arm));
+      // A `state` line names no graph, but there must be one for each capture.
+      if (count < std::ranges::count_if(captures, of_arm))
         judgement.absent<StateLine>(files, concat("of every capture of arm ", arm));
     }
     for (const StateLine* line : states) {
@@ -41,8 +38,7 @@ record::CheckResult capture_changes_nothing(Judgement& judgement, const Attempt&
            .what = concat("the capture of arm ", arm, " changed the state"),
            .got = concat("digest ", after.empty() ? "none" : after, " after it"),
            .want = concat(before.empty() ? "a digest" : before, ", as before it"),
-           .why =
-               "a capture records and runs nothing, so training would go on from another state"});
+           .why = "a capture should run nothing; training would continue from another state"});
     }
   }
   return judgement.result(concat("equal digests on ", attempt.ranks.size(), " ranks"),

@@ -1,5 +1,5 @@
-// D53 for the single collective: its result is what one rank computes alone from the inputs of
-// all. Two arms that agree with each other could both be wrong.
+// D53 for the single collective: its result is what one rank computes alone from the inputs of all
+// ranks. Without this, two arms with the same wrong result would pass.
 #include <set>
 
 #include "suites/checks/attempt/comparison.h"
@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::string_view kClosedForm = "closed_form";
 
-/// Wants a comparison of each step from `first` to `last`, all equal.
+/// Demands an equal comparison of each step from `first` to `last`.
 void judge_arm(Judgement& judgement, const RankFiles& files, std::string_view arm,
                std::int64_t first, std::int64_t last) {
   std::set<std::int64_t> compared;
@@ -32,8 +32,8 @@ record::CheckResult eager_collective(Judgement& judgement, const Attempt& attemp
   for (const RankFiles& files : attempt.ranks) {
     for (const char* arm : {"eager_a", "eager_b"}) judge_arm(judgement, files, arm, 0, last);
     if (!judgement.expected().graph) continue;
-    // A hang of the graph arms leaves these unfinished; the first two have shown the collective by
-    // then.
+    // These arms run next to graph arms, so a hang of those leaves them unfinished. eager_a and
+    // eager_b have shown by then that the collective is right.
     const bool finished = stopped_because(files).empty();
     judge_arm(judgement, files, "lockstep_eager", 0,
               finished ? judgement.expected().last_inputs_step : -1);

@@ -1,6 +1,6 @@
-// D13: results do not depend on timing. GPUs rarely lose a race in a short run. Here the work of
-// one stream, or of all others, begins milliseconds late, and within a graph one of the branches
-// from each fork.
+// D13: results do not depend on timing. In a short run a missing order rarely shows, so the ranks
+// delay work on purpose, by milliseconds: that of one stream or of all others, and within a graph
+// that of one branch after each fork.
 #include <algorithm>
 
 #include "suites/checks/attempt/comparison.h"
@@ -11,10 +11,12 @@ namespace {
 
 using record::DelayedStepsLine;
 
-/// An arm with late steps, what its results are compared in, and which of its steps are late.
-struct LateArm {
-  std::string_view arm, subject, what;
-  std::int64_t first, steps;
+/// An arm with delayed steps.
+struct DelayedArm {
+  std::string_view arm;
+  std::string_view compared;    // the comparison of its results
+  std::string_view difference;  // the message if they differ
+  std::int64_t first, steps;    // its delayed steps: from which on, and how many
 };
 
 bool equal(const CompareLine* line) { return line->equal; }
@@ -22,80 +24,83 @@ bool equal(const CompareLine* line) { return line->equal; }
 bool settled(Judgement& judgement, const Attempt& attempt) {
   if (!judgement.settled() && attempt.context.device != "cuda")
     judgement.not_applicable(
-        "the simulated device runs everything in program order, and D56 asks what is ordered");
+        "the simulated device runs everything in program order; D56 judges there what is ordered");
   return judgement.settled();
 }
 
-/// `differed_before`: whether the rank's results differed where nothing was late, so that something
-/// else than an order is wrong.
-template <typename DifferedBefore>
-record::CheckResult judge_late(Judgement& judgement, const Attempt& attempt, const LateArm& late,
-                               DifferedBefore differed_before) {
+/// `differed_without_delay`: whether results of the rank differ even where nothing is delayed.
+/// Something else than an order is wrong then.
+template <typename DifferedWithoutDelay>
+record::CheckResult judge_delayed(Judgement& judgement, const Attempt& attempt,
+                                  const DelayedArm& delayed_arm,
+                                  DifferedWithoutDelay differed_without_delay) {
   for (const RankFiles& files : attempt.ranks) {
-    const DelayedStepsLine* line = judgement.first<DelayedStepsLine>(files, late.arm);
+    const DelayedStepsLine* line = judgement.first<DelayedStepsLine>(files, delayed_arm.arm);
     const bool delayed = line != nullptr && line->streams > 0;
-    bool as_planned = delayed && std::ssize(line->steps) == late.steps;
-    for (std::int64_t i = 0; as_planned && i < late.steps; ++i)
-      as_planned = line->steps[static_cast<std::size_t>(i)] == late.first + i;
+    bool as_planned = delayed && std::ssize(line->steps) == delayed_arm.steps;
+    for (std::int64_t i = 0; as_planned && i < delayed_arm.steps; ++i)
+      as_planned = line->steps[static_cast<std::size_t>(i)] == delayed_arm.first + i;
     if (!as_planned) {
       judgement.absent<DelayedStepsLine>(
           files,
-          concat("of arm ", late.arm, " with ", late.steps, " steps from step ", late.first, " on"),
-          late.first);
+          concat("of arm ", delayed_arm.arm, " with ", delayed_arm.steps, " steps from step ",
+                 delayed_arm.first, " on"),
+          delayed_arm.first);
       continue;
     }
-    const std::vector<const CompareLine*> compared = comparisons(judgement, files, late.subject);
+    const std::vector<const CompareLine*> compared =
+        comparisons(judgement, files, delayed_arm.compared);
     const std::int64_t last = judgement.expected().steps - 1;
     if (std::ranges::none_of(compared, [&](const CompareLine* one) { return one->step == last; })) {
-      judgement.absent(files, concat("comparison `", late.subject, "`"), last);
-    } else if (differed_before(files)) {
-      judgement.unexercised(concat("on rank ", files.rank, " the results of ", late.arm,
-                                   " differed where nothing was late"));
-      judgement.confirm(files.rank);  // the line is there; D01 and D02 say what differed
+      judgement.absent(files, concat("comparison `", delayed_arm.compared, "`"), last);
+    } else if (differed_without_delay(files)) {
+      judgement.unexercised(concat("on rank ", files.rank, " the results of ", delayed_arm.arm,
+                                   " differed even without a delay"));
+      judgement.confirm(files.rank);  // the line is there; D01 and D02 report the difference
     } else if (std::ranges::all_of(compared, equal)) {
       judgement.confirm(files.rank);
     } else {
       judgement.defect(
           {.rank = files.rank,
-           .step = late.first,
-           .what = std::string(late.what),
-           .got = concat("other bytes with the own stream, or the ", line->streams, " others, ",
-                         shown(line->ms), " ms late, and with ", line->branches,
-                         " ways within graphs; the same bytes where nothing was late"),
-           .want = "the same bytes, whatever comes late",
-           .why = "something does not wait for what it needs, and was lucky so far"});
+           .step = delayed_arm.first,
+           .what = std::string(delayed_arm.difference),
+           .got = concat("other bytes when the arm's stream or the ", line->streams,
+                         " others were delayed by ", shown(line->ms), " ms, and ", line->branches,
+                         " branches within graphs; the same bytes without a delay"),
+           .want = "the same bytes, whichever work is delayed",
+           .why = "some work does not wait for what it needs, and was right by chance so far"});
     }
   }
-  return judgement.result(
-      concat("equal on ", attempt.ranks.size(), " ranks although ", late.steps, " steps were late"),
-      "equal");
+  return judgement.result(concat("equal on ", attempt.ranks.size(), " ranks although ",
+                                 delayed_arm.steps, " steps were delayed"),
+                          "equal");
 }
 
 }  // namespace
 
-/// On GPUs: every comparison of eager_a with solo_eager is equal although two steps of eager_a
-/// were delayed. Unexercised where the two differ before these steps.
+/// On GPUs: every comparison of eager_a with solo_eager is equal although two steps of eager_a were
+/// delayed. Unexercised if the two differ before these steps.
 record::CheckResult late_eager(Judgement& judgement, const Attempt& attempt) {
   if (settled(judgement, attempt)) return judgement.result("", "");
-  const LateArm late{"eager_a", "eager_repeats",
-                     "eager_a, of which some steps were late, differs from solo_eager", 1,
-                     std::min<std::int64_t>(2, judgement.expected().steps - 1)};
-  return judge_late(judgement, attempt, late, [&](const RankFiles& files) {
+  const DelayedArm arm{"eager_a", "eager_repeats",
+                       "eager_a, of which some steps were delayed, differs from solo_eager", 1,
+                       std::min<std::int64_t>(2, judgement.expected().steps - 1)};
+  return judge_delayed(judgement, attempt, arm, [&](const RankFiles& files) {
     return std::ranges::any_of(
-        comparisons(judgement, files, late.subject),
-        [&](const CompareLine* line) { return line->step < late.first && !equal(line); });
+        comparisons(judgement, files, arm.compared),
+        [&](const CompareLine* line) { return line->step < arm.first && !equal(line); });
   });
 }
 
-/// On GPUs: free_graph ends equal although all its replays, and branches within its graphs, were
-/// delayed. Unexercised where the lockstep arms, in which nothing is delayed, differ.
+/// On GPUs: the end of free_graph is equal although all its replays, and branches within its
+/// graphs, were delayed. Unexercised if the lockstep arms, in which nothing is delayed, differ.
 record::CheckResult late_replays(Judgement& judgement, const Attempt& attempt) {
   if (settled(judgement, attempt) || !judgement.has_replays()) return judgement.result("", "");
   const Expected& plan = judgement.expected();
-  const LateArm late{"free_graph", "free_run",
-                     "free_graph, whose replays were late, differs from eager_a", plan.first_replay,
-                     plan.steps - plan.first_replay};
-  return judge_late(judgement, attempt, late, [&](const RankFiles& files) {
+  const DelayedArm arm{"free_graph", "free_run",
+                       "free_graph, whose replays were delayed, differs from eager_a",
+                       plan.first_replay, plan.steps - plan.first_replay};
+  return judge_delayed(judgement, attempt, arm, [&](const RankFiles& files) {
     return !std::ranges::all_of(comparisons(judgement, files, "lockstep"), equal);
   });
 }

@@ -1,18 +1,15 @@
 // D06: no step reads memory that has no owner. D05 reads the parameters of a graph's nodes, which
-// name neither what a table of addresses points to nor workspaces that no tensor owns. Here the
-// memory itself is overwritten, and a step that reads it computes something else.
+// contain neither the addresses in a table on the device nor workspaces that no tensor owns. For
+// this check the ranks overwrite all free memory, so that a step which reads it has other results.
 #include "suites/checks/attempt/comparison.h"
 #include "suites/checks/attempt/concat.h"
 
 namespace graphproof::checks::d06 {
-namespace {
 
 using record::ScribbledLine;
 
-}  // namespace
-
-/// The last step of the lockstep arms is equal, as are all before it, although all memory without
-/// an owner was filled with NaN in between. Unexercised where the arms differed before.
+/// The last step of the lockstep arms is equal although all memory without an owner was filled with
+/// NaN right before it. Unexercised if the arms differ in an earlier step.
 record::CheckResult freed_memory(Judgement& judgement, const Attempt& attempt) {
   if (!judgement.has_replays()) return judgement.result("", "");
   const std::int64_t last = judgement.expected().last_inputs_step;
@@ -33,19 +30,18 @@ record::CheckResult freed_memory(Judgement& judgement, const Attempt& attempt) {
     } else if (!std::ranges::all_of(before, equal)) {
       judgement.unexercised(
           concat("on rank ", files.rank, " the arms differed before the memory was overwritten"));
-      judgement.confirm(files.rank);  // the line is there; D01 says what differed
+      judgement.confirm(files.rank);  // the line is there; D01 reports the difference
     } else if (std::ranges::all_of(after, equal)) {
       judgement.confirm(files.rank);
     } else {
       judgement.defect(
           {.rank = files.rank,
            .step = last,
-           .what = "lockstep_graph differs from lockstep_eager since freed memory was overwritten",
+           .what = "lockstep_graph differs from lockstep_eager after freed memory was overwritten",
            .got = concat(before.size(), " comparisons equal before, step ", last, " not; ", bytes,
                          " bytes were filled with NaN in between"),
-           .want =
-               "what lockstep_eager has, byte for byte, whatever lies in memory that nobody has",
-           .why = "a replay that still reads freed memory is right until somebody else gets it"});
+           .want = "what lockstep_eager has, byte for byte, whatever freed memory contains",
+           .why = "a replay that reads freed memory is right only until that memory is reused"});
     }
   }
   return judgement.result(concat("equal after at least ", least, " freed bytes of each of ",

@@ -1,18 +1,18 @@
-// D03: every graph that a step launches is watched, so that none can leave an earlier step's
-// outputs unseen.
+// D03: the outputs of every graph that a step launches are poisoned before and inspected
+// afterwards, so that no graph can leave an earlier step's outputs in place.
 #include "suites/checks/attempt/arms.h"
 #include "suites/checks/attempt/concat.h"
 #include "suites/checks/attempt/judgement.h"
 
 namespace graphproof::checks::d03 {
 
-/// In each watched replay the engine announced as many launches as the device counted, and the
+/// In each watched replay the engine announced every launch that the device counted, and the
 /// outputs of each were inspected afterwards.
 record::CheckResult launches_watched(Judgement& judgement, const Attempt& attempt) {
   if (!judgement.has_replays()) return judgement.result("", "");
   for (const RankFiles& files : attempt.ranks) {
     for (const record::PoisonLine& line : judgement.lines<record::PoisonLine>(files)) {
-      // Fewer launches than were announced are D43's.
+      // D43 judges whether there are fewer launches than were announced.
       if (line.launches && line.announced > 0 && *line.launches <= *line.announced &&
           line.inspected == line.announced) {
         judgement.confirm(files.rank);
@@ -22,11 +22,11 @@ record::CheckResult launches_watched(Judgement& judgement, const Attempt& attemp
           {.rank = files.rank,
            .step = line.step,
            .what =
-               concat("graphs were launched unwatched in arm ", line.arm, " at step ", line.step),
+               concat("graphs were launched uninspected in arm ", line.arm, " at step ", line.step),
            .got = concat(shown(line.launches), " launches, ", shown(line.announced), " announced, ",
-                         shown(line.inspected), " looked at afterwards"),
-           .want = "every launch announced before, and its outputs looked at afterwards",
-           .why = "what such a graph wrote was neither poisoned before nor looked at, so it may be "
+                         shown(line.inspected), " inspected afterwards"),
+           .want = "every launch announced before, and its outputs inspected afterwards",
+           .why = "the outputs of such a graph were neither poisoned nor inspected, so they may be "
                   "an earlier step's"});
     }
     for (const auto& [arm, step] : watched_replays(attempt, judgement.expected()))
@@ -36,7 +36,7 @@ record::CheckResult launches_watched(Judgement& judgement, const Attempt& attemp
   return judgement.result(
       concat("every launch of ", watched_replays(attempt, judgement.expected()).size(),
              " replays on ", attempt.ranks.size(), " ranks"),
-      "every launch watched");
+      "every launch inspected");
 }
 
 }  // namespace graphproof::checks::d03

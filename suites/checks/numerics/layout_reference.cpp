@@ -1,5 +1,5 @@
-// D53: the parallel eager arm computes what one rank computes alone. Eager and graph share a
-// layout, so a defect of the layout shows nowhere else.
+// D53: the parallel eager arm computes what one rank computes alone. Eager and graph arms share the
+// parallel layout, so no other check finds a defect of the layout.
 #include <algorithm>
 #include <array>
 
@@ -11,22 +11,22 @@ namespace {
 
 using record::ReferenceLine;
 
-/// How the words losses and gradients begin.
+/// Beginnings of the field `compared`: losses and gradients.
 constexpr std::array<std::string_view, 2> kCompared = {"loss", "grad"};
 
 }  // namespace
 
-/// Losses and gradients of the parallel eager arm lie within their bound of the single-rank model,
-/// and the bound is below what reordered sums can explain.
+/// Losses and gradients of the parallel eager arm are within their bound of the single-rank model,
+/// and the bound is no larger than reordered sums explain.
 record::CheckResult layout_reference(Judgement& judgement, const Attempt& attempt) {
   const double widest = widest_bound(attempt.axes);
   for (const RankFiles& files : attempt.ranks) {
     const auto lines = judgement.lines<ReferenceLine>(files);
     for (const ReferenceLine& line : lines)
       judge_distance(judgement, files, line.distance,
-                     {.who = concat("the parallel arm's ", line.compared),
-                      .what = "the single-rank model",
-                      .bound_on = line.compared,
+                     {.measured = concat("the parallel arm's ", line.compared),
+                      .reference = "the single-rank model",
+                      .bounded = line.compared,
                       .why = "the layout changes what the model computes"},
                      widest);
     for (const std::string_view compared : kCompared) {
@@ -38,7 +38,8 @@ record::CheckResult layout_reference(Judgement& judgement, const Attempt& attemp
       if (std::ranges::none_of(lines, [&](const ReferenceLine& line) {
             return line.compared.starts_with(compared);
           }))
-        judgement.absent<ReferenceLine>(files, concat("of a subject beginning with ", compared));
+        judgement.absent<ReferenceLine>(files,
+                                        concat("whose compared quantity begins with ", compared));
     }
   }
   return judgement.result(

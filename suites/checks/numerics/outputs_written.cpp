@@ -1,5 +1,5 @@
-// D03: the replay itself wrote what was compared. A comparison alone cannot show it, because it
-// may read a buffer that the eager arm filled.
+// D03: the replay itself wrote the outputs that were compared. A comparison alone cannot show this,
+// because it may read a buffer that the eager arm filled.
 #include <map>
 
 #include "suites/checks/attempt/arms.h"
@@ -17,9 +17,8 @@ std::string counts(const PoisonLine& line) {
 
 }  // namespace
 
-/// Every watched replay has a `poison` line: each compared output was poisoned, the same ones in
-/// each replay, and no canary is left afterwards. A comparison may be equal because it reads
-/// another buffer than the one that the replay writes.
+/// Every watched replay has a `poison` line. Each compared output was poisoned before it, the same
+/// outputs in each replay, and no canary word is left afterwards.
 record::CheckResult outputs_written(Judgement& judgement, const Attempt& attempt) {
   if (!judgement.has_replays()) return judgement.result("", "");
   for (const RankFiles& files : attempt.ranks) {
@@ -33,7 +32,7 @@ record::CheckResult outputs_written(Judgement& judgement, const Attempt& attempt
              .got = concat(line.canary_words, " canary words; ", line.outputs, " of ",
                            line.compared, " compared outputs were poisoned"),
              .want = "0 canary words",
-             .why = "the replay did not write what was compared, so equality says nothing"});
+             .why = "the replay did not write what was compared, so equality proves nothing"});
       } else if (line.compared <= 0 || line.compared > line.outputs || line.bytes <= 0) {
         judgement.defect(
             {.rank = files.rank,
@@ -49,7 +48,7 @@ record::CheckResult outputs_written(Judgement& judgement, const Attempt& attempt
     }
     std::map<std::string_view, const PoisonLine*> first;  // by arm
     for (const auto& [arm, step] : watched_replays(attempt, judgement.expected())) {
-      // In file order the lines of evaluation come after it.
+      // The first line of the step; those of an evaluation come after it.
       const PoisonLine* line = judgement.first<PoisonLine>(files, arm, step);
       if (!line) {
         judgement.absent<PoisonLine>(files, concat("of arm ", arm), step);
@@ -60,8 +59,8 @@ record::CheckResult outputs_written(Judgement& judgement, const Attempt& attempt
       judgement.defect(
           {.rank = files.rank,
            .step = step,
-           .what = concat("other outputs of arm ", arm, " were poisoned at step ", step,
-                          " than before its first replay"),
+           .what = concat("at step ", step, " other outputs of arm ", arm,
+                          " were poisoned than before its first replay"),
            .got = counts(*line),
            .want = counts(other),
            .why = "an output that was not poisoned may hold an earlier step's result"});

@@ -1,13 +1,13 @@
-// D02: what "equal" can mean. Two runs of one arm from one seed have to agree before an eager run
-// can be compared with a graph.
+// D02: two runs of one arm from one seed are equal. Only then does a comparison of an eager run
+// with a graph prove anything.
 #include "suites/checks/attempt/arms.h"
 #include "suites/checks/attempt/comparison.h"
 #include "suites/checks/attempt/concat.h"
 
 namespace graphproof::checks::d02 {
 
-/// Both eager runs have every step, with finite losses and equal digests, and are compared. An
-/// error in phase eager fails the check: no graph can then be judged.
+/// Both eager runs have every step, with finite losses and equal digests, and their comparison is
+/// equal. An error in phase eager fails the check, because no graph can be judged then.
 record::CheckResult eager_repeats(Judgement& judgement, const Attempt& attempt) {
   const std::int64_t steps = judgement.expected().steps;
   const ArmPair arms{"eager_repeats", "eager_a", control_arms(attempt).eager};
@@ -30,15 +30,15 @@ record::CheckResult eager_repeats(Judgement& judgement, const Attempt& attempt) 
       "all equal");
 }
 
-/// The second graph run is compared with the first one at its last step and is equal; if it is
-/// solo_graph, every step has equal digests too.
+/// The second graph run is equal to the first at its last step. If it is solo_graph, the digests of
+/// every step are equal, too.
 record::CheckResult graph_repeats(Judgement& judgement, const Attempt& attempt) {
   if (!judgement.has_replays()) return judgement.result("", "");
   const ControlArms control = control_arms(attempt);
   const ArmPair arms{"graph_repeats", "lockstep_graph", control.graph};
   const std::int64_t last = judgement.expected().steps - 1;
   for (const RankFiles& files : attempt.ranks) {
-    if (control.solo) judge_steps(judgement, files, arms, 0, last);  // graph_b left no `step` lines
+    if (control.solo) judge_steps(judgement, files, arms, 0, last);  // graph_b has no `step` lines
     judge_final_comparison(judgement, files, arms, last);
   }
   return judgement.result(

@@ -8,7 +8,7 @@ namespace {
 constexpr ArmPair kLockstep{"lockstep", "lockstep_eager", "lockstep_graph"};
 constexpr ArmPair kCaptureInputsLast{"capture_inputs_last", "lockstep_eager", "lockstep_graph"};
 
-/// Of collectives alone, and of steps before revision 4, an eager arm ran free too.
+/// With model collective, and below evidence revision 4, there is an eager arm that runs free.
 ArmPair free_run_pair(const Attempt& attempt, const Expected& expected) {
   const bool free_eager = !expected.trains || evidence_revision(attempt) < 4;
   return {"free_run", free_eager ? "free_eager" : "eager_a", "free_graph"};
@@ -34,9 +34,9 @@ void judge_every_step(Judgement& judgement, const RankFiles& files) {
 
 }  // namespace
 
-/// Every replayed step below `steps` has a `compare` line of more than zero tensors and bytes, all
-/// equal, and at least one of them had fresh inputs. Both arms have a finite loss of each
-/// microbatch in every step, because NaN equals nothing, and equal digests.
+/// Every replayed step below `steps` has an equal comparison of more than zero tensors and bytes,
+/// and at least one of these steps had fresh inputs. In every step both arms have equal digests and
+/// a finite loss of each microbatch, because NaN equals nothing.
 record::CheckResult lockstep(Judgement& judgement, const Attempt& attempt) {
   if (!judgement.has_replays()) return judgement.result("", "");
   for (const RankFiles& files : attempt.ranks) {
@@ -49,8 +49,8 @@ record::CheckResult lockstep(Judgement& judgement, const Attempt& attempt) {
       "all equal");
 }
 
-/// Step `steps`, whose inputs are those of the capture, is compared and equal, and its digests
-/// are: a defect that only the captured values hide shows here.
+/// Step `steps`, whose inputs are those of the capture, is equal, and so are its digests. A defect
+/// that depends on the captured values shows here.
 record::CheckResult capture_inputs_last(Judgement& judgement, const Attempt& attempt) {
   if (!judgement.has_replays()) return judgement.result("", "");
   const std::int64_t last = judgement.expected().last_inputs_step;
@@ -67,8 +67,8 @@ record::CheckResult capture_inputs_last(Judgement& judgement, const Attempt& att
                           "equal");
 }
 
-/// The arms that run without a host synchronisation are compared at their last step and equal.
-/// Lockstep hides races between replays.
+/// The arms that run without host synchronisation are equal at their last step. The lockstep arms
+/// cannot show races between replays, because the host waits after each of their steps.
 record::CheckResult free_run(Judgement& judgement, const Attempt& attempt) {
   if (!judgement.has_replays()) return judgement.result("", "");
   for (const RankFiles& files : attempt.ranks)

@@ -1,6 +1,6 @@
-// D53: ranks that hold the same parameters hold the same bytes after every eager step. A rank
-// whose parameters drift agrees with its own graph, and where roundings are coarse (fp8, 16 bits)
-// it may stay within the bound of a reference.
+// D53: ranks with the same part of the model have the same parameter bytes after every eager step.
+// No other check finds a rank whose parameters drift: it agrees with its own graph, and with coarse
+// rounding (fp8, 16 bits) it may stay within the bound of the reference.
 #include <map>
 #include <vector>
 
@@ -10,9 +10,10 @@
 namespace graphproof::checks::d53 {
 namespace {
 
-/// The ranks by what they hold: stage, part of the dense parameters, part of the experts
-/// (process_groups.h has the order).
-std::map<std::vector<std::int64_t>, std::vector<int>> holders(const Axes& axes, int world_size) {
+/// The ranks by their part of the model: pipeline stage, part of the dense parameters, part of the
+/// experts. process_groups.h has the order of ranks.
+std::map<std::vector<std::int64_t>, std::vector<int>> ranks_by_part(const Axes& axes,
+                                                                    int world_size) {
   const std::int64_t tp = axes.integer("tp"), stage_ranks = world_size / axes.integer("pp");
   const std::int64_t parts =
       axes.integer("experts") > 0 ? axes.integer("ep") * axes.integer("etp") : 1;
@@ -29,7 +30,7 @@ std::map<std::vector<std::int64_t>, std::vector<int>> holders(const Axes& axes, 
 record::CheckResult replicas(Judgement& judgement, const Attempt& attempt) {
   const std::int64_t steps = judgement.expected().steps;
   std::size_t replicated = 0;
-  for (const auto& [held, ranks] : holders(attempt.axes, attempt.context.world_size)) {
+  for (const auto& [part, ranks] : ranks_by_part(attempt.axes, attempt.context.world_size)) {
     if (ranks.size() == 1) continue;
     replicated += ranks.size();
     for (std::int64_t step = 0; step < steps; ++step) {
@@ -60,9 +61,9 @@ record::CheckResult replicas(Judgement& judgement, const Attempt& attempt) {
                           .what = concat("the parameters of rank ", rank, " are not those of rank ",
                                          first_rank, " after step ", step),
                           .got = concat("digest ", mine),
-                          .want = concat(first, ", as both hold the same part of the model"),
-                          .why = "ranks whose copies differ train different models, and no step "
-                                 "brings them together again"});
+                          .want = concat(first, ", because both have the same part of the model"),
+                          .why = "ranks whose copies differ train different models, and no later "
+                                 "step makes them equal again"});
       }
     }
   }

@@ -6,12 +6,9 @@
 #include "suites/checks/attempt/judgement.h"
 
 namespace graphproof::checks::d29 {
-namespace {
 
 using record::EvictionsLine;
 using record::TeardownLine;
-
-}  // namespace
 
 /// No replay was in flight when teardown dropped the graphs, and none when the graphs of one
 /// length were evicted for another (axis shape_buckets).

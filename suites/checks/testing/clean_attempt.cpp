@@ -570,7 +570,7 @@ class RankScript {
 
   void layout() {
     std::map<std::string, std::string> digests;
-    for (const std::string& kind : alike_groups(attempt_.axes))
+    for (const std::string& kind : symmetric_groups(attempt_.axes))
       digests[kind] = digest(0x99aa0000, kind[0]);
     const std::int64_t stages = attempt_.axes.integer("pp");
     const auto add = [&](const std::string& name, std::int64_t from, std::int64_t to) {
@@ -581,7 +581,7 @@ class RankScript {
     for (const order::Edge& edge : order::edges(stages, attempt_.axes.integer("vpp")))
       add(concat("pp.", edge.from, ">", edge.to), edge.from, edge.to);
     if (stages > 1 && attempt_.axes.flag("tied_embeddings")) add("embd", 0, stages - 1);
-    if (asks_all_stages(attempt_.axes)) digests["pp"] = digest(0x99aa0000, 'p');
+    if (reduces_over_stages(attempt_.axes)) digests["pp"] = digest(0x99aa0000, 'p');
     std::vector<const char*> arms = {"eager", "lockstep", "graph_b",
                                      "free_run"};  // of collectives, and once of training
     if (control_.solo) {

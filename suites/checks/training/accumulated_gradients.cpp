@@ -5,11 +5,8 @@
 #include "suites/checks/attempt/judgement.h"
 
 namespace graphproof::checks::d11 {
-namespace {
 
 using record::StepLine;
-
-}  // namespace
 
 /// With several microbatches the gradient digests of the lockstep arms are equal in every replayed
 /// step whose losses are equal. From the first step on whose losses differ the check is

@@ -79,7 +79,9 @@ TEST(AccumulatedGradients, Rows) {
 TEST(AccumulatedGradients, OneMicrobatchHasNothingToAddUp) {
   const auto result = judge_one("D11.accumulated_gradients", {{"impl", "manual"}}, [](Attempt&) {});
   EXPECT_EQ(result.result, record::Result::not_applicable);
-  EXPECT_EQ(result.message.why, "one microbatch has nothing to add up");
+  EXPECT_EQ(result.message.why,
+            "the check applies to cases with `microbatches > 1 and impl != none and model != "
+            "collective`");
 }
 
 }  // namespace

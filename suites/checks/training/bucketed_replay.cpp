@@ -6,11 +6,8 @@
 #include "suites/checks/training/bucket_lengths.h"
 
 namespace graphproof::checks::d48 {
-namespace {
 
 using record::BucketLine;
-
-}  // namespace
 
 /// Each step of changing length equals eager's, whose padding holds other tokens, and both arms of
 /// the free run are equal at the end.

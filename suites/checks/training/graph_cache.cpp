@@ -6,11 +6,8 @@
 #include "suites/checks/training/bucket_lengths.h"
 
 namespace graphproof::checks::d34 {
-namespace {
 
 using record::BucketLine;
-
-}  // namespace
 
 /// After every step of changing length no more lengths have graphs than the axis shape_buckets
 /// says, and graph pools hold no more bytes than the captures of these took.

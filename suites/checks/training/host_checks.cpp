@@ -43,7 +43,8 @@ void judge_step(Judgement& judgement, const RankFiles& files, const Looks& looks
 /// nan_check_grad ask for.
 record::CheckResult host_checks(Judgement& judgement, const Attempt& attempt) {
   const WatchedSteps watched(judgement.expected());
-  const std::vector<int> last_stage = roles(attempt.axes, attempt.context.world_size).back();
+  const std::vector<int> last_stage =
+      ranks_by_stage(attempt.axes, attempt.context.world_size).back();
   for (const RankFiles& files : attempt.ranks)
     for (std::int64_t step = watched.first; step <= watched.last; ++step)
       for (const Looks& looks : kLooks)

@@ -3,11 +3,8 @@
 #include "suites/checks/attempt/judgement.h"
 
 namespace graphproof::checks::d12 {
-namespace {
 
 using record::HandedOutLine;
-
-}  // namespace
 
 /// The losses that lockstep_graph handed out in a replayed step are the same one step later.
 record::CheckResult kept_losses(Judgement& judgement, const Attempt& attempt) {

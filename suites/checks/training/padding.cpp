@@ -6,11 +6,8 @@
 #include "suites/checks/training/bucket_lengths.h"
 
 namespace graphproof::checks::d38 {
-namespace {
 
 using record::PaddingLine;
-
-}  // namespace
 
 /// For each bucket, losses and gradients of a padded eager step lie within the bound of reordered
 /// sums of those of the same step without padding.
@@ -28,9 +25,9 @@ record::CheckResult padding(Judgement& judgement, const Attempt& attempt) {
       any |=
           std::ranges::any_of(line->lengths, [&](std::int64_t length) { return length < bucket; });
       judge_distance(judgement, files, line->distance,
-                     {.who = "losses and gradients of a padded step",
-                      .what = "those without padding",
-                      .bound_on = "a padded step",
+                     {.measured = "losses and gradients of a padded step",
+                      .reference = "those without padding",
+                      .bounded = "losses and gradients",
                       .why = "what the job learns depends on how its batches were padded"},
                      widest_bound(attempt.axes), line->step);
     }

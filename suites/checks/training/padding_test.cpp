@@ -22,7 +22,7 @@ TEST(Padding, Rows) {
           {.name = "a bound that sees nothing",
            .change = [=](Attempt& a) { set(a, padded, "bound", 3.0); },
            .rank = 0,
-           .mentions = {"the bound on a padded step is too wide"}},
+           .mentions = {"the bound on losses and gradients is too wide"}},
           {.name = "nothing was padded",
            .change =
                [](Attempt& a) {
