@@ -43,7 +43,7 @@ class AxisReader {
   void skip(std::initializer_list<const char*> axes) { read_.insert(axes.begin(), axes.end()); }
 
   /// Throws record::Error if the case sets an axis that was not read, because it would then run as
-  /// something else than its name says.
+  /// something else than its name states.
   void expect_all_read() const {
     for (const auto& [axis, value] : test_case_.values)
       if (!axis.starts_with("env.") && !read_.contains(axis))
@@ -219,7 +219,7 @@ StepConfig step_config(const matrix::AxisTable& axes, const matrix::Case& test_c
                          .got = std::to_string(place.world_size) + " ranks",
                          .want = "tp * cp * dp * pp = " + std::to_string(tp * cp * dp * pp),
                          .why = "each rank holds one part of the layout",
-                         .next = "start as many ranks as the batch file says"});
+                         .next = "start as many ranks as the batch file lists"});
 
   StepConfig config;
   config.collective = collective_config(reader);

@@ -225,7 +225,7 @@ std::set<std::string> flipped(const record::Checks& before, const record::Checks
 }
 
 // A line that cannot be read may have held anything, so whatever rests on lines of its kind does
-// not pass, and says which line it was.
+// not pass, and reports which line it was.
 TEST(CheckTable, ADamagedLineEndsEveryPassThatRestsOnItsKind) {
   const json axes = {
       {"impl", "full_iteration"}, {"tp", 2}, {"dp", 2}, {"dropout", true}, {"microbatches", 2}};
@@ -248,7 +248,7 @@ TEST(CheckTable, ADamagedLineEndsEveryPassThatRestsOnItsKind) {
     EXPECT_TRUE(ended.contains("D21.evidence_complete")) << kind;
     for (const std::string& check : flipped(whole, judge(without, catalogue().checks)))
       EXPECT_TRUE(ended.contains(check))
-          << check << " passes beside a damaged line of kind " << kind;
+          << check << " passes although a line is damaged, of kind " << kind;
     for (const record::CheckResult& result : after.checks)
       if (ended.contains(result.check)) {
         EXPECT_NE(record::to_text(result.message).find("of kind `" + kind + "`"), std::string::npos)
@@ -271,7 +271,7 @@ TEST(CheckTable, DamagedFieldsNeverThrowAndNeverHideAFailure) {
     if (!done.insert(line.kind + "/" + text(line, "arm")).second) continue;
     const json whole = line.fields;
     for (const auto& [key, value] : whole.items()) {
-      // A revision that is too low only says that newer checks have nothing to judge.
+      // If the revision is too low, newer checks have nothing to judge.
       if (key == "kind" || key == "revision" || line.kind == "vote") continue;
       for (const json& damage : damages) {
         line.fields[key] = damage;

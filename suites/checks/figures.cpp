@@ -105,7 +105,7 @@ Figures figures(const Attempt& attempt) {
   const Expected plan = expected(attempt.axes);
   for (const RankFiles& files : attempt.ranks) {
     // From revision 8 on, work of eager_a and free_graph is delayed on purpose, so that their times
-    // say nothing.
+    // mean nothing.
     if (plan.trains && evidence_revision(attempt) >= 8) {
       const std::int64_t timed = first_timed_step(attempt, plan);
       add_largest(figures, "eager_ms", median(files, "solo_eager", &TimingLine::wall_ms, timed));

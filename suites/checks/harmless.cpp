@@ -24,7 +24,7 @@ std::string failed_captures_left_nothing(const Attempt& attempt) {
                       " captures failed and were undone, and each left 0 bytes in its pool");
 }
 
-/// A fault and the function that says why it did no harm, "" if it did.
+/// A fault, and the function that returns why it did no harm, or "" if it did.
 struct Row {
   std::string_view fault;
   std::string (*evidence)(const Attempt&);

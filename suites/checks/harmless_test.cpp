@@ -43,7 +43,7 @@ TEST_F(HarmlessTest, NothingIsHarmlessWithoutEvidence) {
   EXPECT_EQ(harmless_because(attempt("none", 0)), "") << "no fault";
   Attempt half = attempt("M19", 0);
   erase(half, {.rank = 1, .kind = "failed_capture"});
-  EXPECT_EQ(harmless_because(half), "") << "one rank says nothing";
+  EXPECT_EQ(harmless_because(half), "") << "one rank has no such line";
 }
 
 }  // namespace

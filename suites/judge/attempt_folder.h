@@ -10,9 +10,9 @@
 
 namespace graphproof::judge {
 
-/// Evidence and logs may be missing or torn; that is for the checks. Throws record::Error or
-/// matrix::InputError when there is no usable context.json: without it nobody knows what the
-/// attempt was to show.
+/// Evidence and logs may be missing or torn; the checks judge that. Throws record::Error or
+/// matrix::InputError if there is no usable context.json, because it states what the attempt should
+/// show.
 checks::Attempt load_attempt(const std::filesystem::path& folder, const matrix::AxisTable& axes,
                              const matrix::CheckTable& table);
 

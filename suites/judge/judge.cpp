@@ -118,6 +118,6 @@ int main(int argc, char** argv) {
   } catch (const std::exception& error) {
     return quit(record::ExitCode::own_fault, error);
   }
-  [[maybe_unused]] const int status = RUN_ALL_TESTS();  // says nothing that checks.json does not
+  [[maybe_unused]] const int status = RUN_ALL_TESTS();  // has no more than checks.json
   return static_cast<int>(record::ExitCode::ok);
 }

@@ -237,7 +237,7 @@ TEST(Judge, CannotJudgeWithoutAContext) {
 
 struct WrongLine {
   const char* arguments;
-  const char* said;
+  const char* message;
 };
 
 TEST(Judge, NamesWhatIsWrongWithItsCommandLine) {
@@ -248,7 +248,7 @@ TEST(Judge, NamesWhatIsWrongWithItsCommandLine) {
   for (const WrongLine& row : rows) {
     const Ended ended = run_judge(row.arguments);
     EXPECT_EQ(ended.code, 2) << row.arguments << ": " << ended.output;
-    EXPECT_NE(ended.output.find(row.said), std::string::npos) << ended.output;
+    EXPECT_NE(ended.output.find(row.message), std::string::npos) << ended.output;
     EXPECT_NE(ended.output.find("graphproof-judge ATTEMPT_FOLDER... [--drop CHECK]..."),
               std::string::npos)
         << ended.output;

@@ -15,7 +15,7 @@ using std::chrono::milliseconds;
 TEST(WarmStartTest, TheFileEndsTheWait) {
   const record::ScratchFolder folder;
   const auto file = folder.path() / "go";
-  std::jthread says([&] {
+  std::jthread launcher([&] {
     std::this_thread::sleep_for(milliseconds(20));
     std::ofstream(file).flush();
   });

@@ -1,4 +1,4 @@
-// Reads `capture` lines and tells which captures succeeded.
+// Reads `capture` lines, and finds the captures that succeeded.
 #pragma once
 
 #include <string>

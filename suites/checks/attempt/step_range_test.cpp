@@ -38,7 +38,7 @@ std::vector<Looked> looked() {
       {"D02.graph_repeats", {{"impl", "manual"}}, {.rank = 0, .kind = "step", .arm = "solo_graph"}},
       {"D01.lockstep", {{"impl", "manual"}}, {.rank = 0, .kind = "step", .arm = "lockstep_eager"}},
       {"D01.lockstep", {{"impl", "manual"}}, {.rank = 0, .kind = "step", .arm = "lockstep_graph"}}};
-  for (const auto& [check, axes, kind, subject] :
+  for (const auto& [check, axes, kind, name] :
        std::vector<std::tuple<const char*, json, const char*, const char*>>{
            {"D39.fp8_weights", {{"impl", "none"}, {"fp8_weights", true}}, "fp8_weights", ""},
            {"D40.expert_ledger", kExperts, "experts", ""},
@@ -57,11 +57,11 @@ std::vector<Looked> looked() {
             "hyperparameter",
             "buckets_overlapped"}}) {
     rows.push_back(
-        {check, axes, {.rank = 0, .kind = kind, .arm = "eager_a", .step = {}, .name = subject}});
+        {check, axes, {.rank = 0, .kind = kind, .arm = "eager_a", .step = {}, .name = name}});
     // local leaves the host its checks; of a pipeline it has a schedule too
     rows.push_back({check,
                     with(axes, "impl", "local"),
-                    {.rank = 0, .kind = kind, .arm = "lockstep_graph", .step = {}, .name = subject},
+                    {.rank = 0, .kind = kind, .arm = "lockstep_graph", .step = {}, .name = name},
                     true});
   }
   return rows;

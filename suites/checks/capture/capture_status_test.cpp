@@ -44,7 +44,7 @@ TEST(CaptureStatus, Rows) {
                   .mentions = {"the capture of arm lockstep_graph failed",
                                "code 900 at aten::_local_scalar_dense"},
                   .also = {"*"}},
-                 {.name = "a code beside ok",
+                 {.name = "an error code although the status is ok",
                   .change = [=](Attempt& a) { set(a, capture, "code", 901); },
                   .rank = 0,
                   .mentions = {"code 901"},

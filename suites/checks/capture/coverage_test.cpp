@@ -41,11 +41,11 @@ TEST(Coverage, Rows) {
                  set(a, at_three, "counter_after", Counters{8});
                },
            .rank = 0,
-           .mentions = {"are not there", "2 layers"}},
+           .mentions = {"are missing", "2 layers"}},
           {.name = "no counters",
            .change = [=](Attempt& a) { set(a, at_three, "counter_after", Counters{}); },
            .rank = 0,
-           .mentions = {"are not there"}},
+           .mentions = {"are missing"}},
           {.name = "no counters at capture",
            .change =
                [](Attempt& a) {
@@ -53,7 +53,7 @@ TEST(Coverage, Rows) {
                      Counters{});
                },
            .rank = 0,
-           .mentions = {"the capture of graph training of arm solo_graph are not there"},
+           .mentions = {"the capture of graph training of arm solo_graph are missing"},
            .also = {"D37.warmed_up"}},
           {.name = "the free run left a layer out",
            .change =

@@ -26,7 +26,7 @@ TEST(FailedCaptureLeavesNothing, JudgesOnlyWhatFailedAndWasTakenBack) {
   const auto left = judge_one("D33.failed_capture_leaves_nothing", kTwoRanks, failed(2097152));
   EXPECT_EQ(left.result, record::Result::fail);
   EXPECT_EQ(left.rank, 1);
-  EXPECT_EQ(left.message.what, "a failed capture in arm lockstep_graph left its pool behind");
+  EXPECT_EQ(left.message.what, "a failed capture in arm lockstep_graph left memory in its pool");
   EXPECT_EQ(left.message.got, "2097152 bytes after reset and empty_cache, code 900");
   if (left.result == record::Result::fail)
     RecordProperty("D33.failed_capture_leaves_nothing",

@@ -11,16 +11,16 @@ TEST(OutputsRegistered, Rows) {
   const Where at_three{.rank = 1, .kind = "poison", .arm = "lockstep_graph", .step = 3};
   judge_rows("D07.outputs_registered", {{"impl", "full_iteration"}, {"tp", 2}},
              {
-                 {.name = "an address that nobody watched",
+                 {.name = "an address that is not watched",
                   .change =
                       [=](Attempt& a) {
                         set(a, at_three, "unregistered",
                             json::array({"param:layers.0.norm.weight"}));
                       },
                   .rank = 1,
-                  .mentions = {"what a step of arm lockstep_graph hands out",
+                  .mentions = {"an output of a step of arm lockstep_graph is not registered",
                                "param:layers.0.norm.weight"}},
-                 {.name = "nobody looked",
+                 {.name = "no `poison` line",
                   .change = [=](Attempt& a) { unset(a, at_three, "unregistered"); },
                   .rank = 1,
                   .mentions = {"unregistered: unknown"}},

@@ -14,7 +14,7 @@ TEST(PoolOrder, Rows) {
            .change = [=](Attempt& a) { set(a, third, "out_of_order", 2); },
            .rank = 1,
            .mentions = {"graphs of one pool ran in another order", "2 launches out of order"}},
-          {.name = "nobody counted",
+          {.name = "no count",
            .change = [=](Attempt& a) { unset(a, third, "out_of_order"); },
            .rank = 1,
            .mentions = {"unknown launches"}},

@@ -27,7 +27,7 @@ TEST(RegisteredGenerators, Rows) {
            .rank = 0,
            .mentions = {"1 registered"},
            .also = {"D15.census", "D19.capture_status"}},
-          {.name = "nobody said how many there are",
+          {.name = "no report of how many there are",
            .change = [](Attempt& a) { unset(a, kCapture, "generators_wanted"); },
            .rank = 0,
            .mentions = {"unknown, all that the step draws from"}},

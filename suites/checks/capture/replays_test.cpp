@@ -24,7 +24,7 @@ TEST(Replays, Rows) {
                       },
                   .rank = 0,
                   .mentions = {"2 replays, 1 fallbacks", "3 replays"}},
-                 {.name = "a fallback beside the full count",
+                 {.name = "a fallback in addition to the full count",
                   .change = [=](Attempt& a) { set(a, at("lockstep_graph", 4), "fallbacks", 1); },
                   .rank = 0,
                   .mentions = {"1 fallbacks"}},

@@ -18,7 +18,7 @@ TEST(StaticAddresses, Rows) {
           {.name = "a static input moved (M26)",
            .change = [=](Attempt& a) { set(a, at_three, "moved", moved); },
            .rank = 1,
-           .mentions = {"`tokens.0` of graph training moved after capture, as 1 others did",
+           .mentions = {"`tokens.0` of graph training moved after the capture, as did 1 others",
                         "address 0x7f12c0200000 before the replay of step 3",
                         "0x7f12c0000000, as captured"}},
           {.name = "nothing registered",
@@ -38,7 +38,7 @@ TEST(StaticAddresses, Rows) {
 
 TEST(StaticAddresses, OfEveryGraphThatAStepLaunches) {
   judge_rows("D07.static_addresses", {{"impl", "full_iteration"}, {"optimizer_graph", true}},
-             {{.name = "nobody looked at the optimizer's in one step",
+             {{.name = "no `address` line of the optimizer in one step",
                .change =
                    [](Attempt& a) {
                      auto& lines = a.ranks[0].evidence->lines;

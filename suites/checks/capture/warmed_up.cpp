@@ -12,7 +12,7 @@ namespace graphproof::checks::d37 {
 
 using record::CaptureLine;
 
-/// Before each capture the captured work ran as often as axis warmup_steps says by the engine's
+/// Before each capture the captured work ran as often as axis warmup_steps asks, by the engine's
 /// count, and each layer had as many forward passes by its counter on the device.
 record::CheckResult warmed_up(Judgement& judgement, const Attempt& attempt) {
   if (!judgement.has_replays()) return judgement.result("", "");

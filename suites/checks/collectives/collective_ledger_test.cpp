@@ -23,8 +23,9 @@ TEST(CollectiveLedger, Rows) {
                  set(a, lockstep_of(3), "digest", digests("00", "99aa000000000064"));
                },
            .rank = 3,
-           .mentions = {"ranks 2 and 3 of one tp group issued other collectives in arm lockstep",
-                        "digest 00", "99aa000000000074"}},
+           .mentions =
+               {"ranks 2 and 3 of one tp group issued different collectives in arm lockstep",
+                "digest 00", "99aa000000000074"}},
           {.name = "another order in a dp group",
            .change =
                [=](Attempt& a) {
@@ -87,7 +88,7 @@ TEST(CollectiveLedger, OfContextParallelRanks) {
               set(a, lockstep_of(3), "digest", json{{"cp", "00"}, {"dp_cp", "99aa000000000064"}});
             },
         .rank = 3,
-        .mentions = {"ranks 2 and 3 of one cp group issued other collectives in arm lockstep"}},
+        .mentions = {"ranks 2 and 3 of one cp group issued different collectives in arm lockstep"}},
        {.name = "gradients that were not reduced over both",
         .change =
             [](Attempt& a) {
@@ -122,7 +123,7 @@ TEST(CollectiveLedger, StagesAgreeOnTheirEdgeAndMayIssueMoreElsewhere) {
   });
   EXPECT_EQ(other.result, record::Result::fail);
   EXPECT_NE(record::to_text(other.message)
-                .find("ranks 1 and 2 of one pp.1>2 group issued other collectives"),
+                .find("ranks 1 and 2 of one pp.1>2 group issued different collectives"),
             std::string::npos)
       << record::to_text(other.message);
 }

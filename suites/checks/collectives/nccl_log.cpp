@@ -5,7 +5,7 @@
 namespace graphproof::checks {
 namespace {
 
-/// What a line tells about a buffer.
+/// What a line of the log reports about a buffer.
 enum class Meaning { registered, refused };
 
 /// `text` is what the line has right before the address of the buffer.

@@ -33,7 +33,7 @@ TEST(Placement, ABufferThatLiesElsewhereThanAskedFailsIt) {
                   Result::fail,
                   1,
                   {"across its end"}},
-                 {"nobody wrote it",
+                 {"no line",
                   [](Attempt& attempt) {
                     erase(attempt, {.rank = 0, .kind = "placement", .arm = "graph_b"});
                   },

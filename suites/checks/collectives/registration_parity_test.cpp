@@ -53,7 +53,7 @@ TEST(RegistrationParity, RanksThatDisagreeFailIt) {
            Result::fail,
            0,
            {"3 buffers on ranks 1; 2 buffers on ranks 0"}},
-          {"nobody registered",
+          {"no rank registered",
            [](Attempt& attempt) {
              without(0, "IPC register")(attempt), without(1, "IPC register")(attempt);
            },

@@ -133,7 +133,7 @@ TEST(DeviceTrend, IsNobodysOwnWhereRanksShareGpus) {
     grow("device", 2 << 20)(a);
   };
   EXPECT_EQ(judge_one("D31.device_trend", kTwoRanks, grown).result, record::Result::unexercised)
-      << "never a pass; whoever plans such a case does not ask";
+      << "never a pass; a plan does not require the check of such a case";
   EXPECT_EQ(judge_one("D31.resident_trend", kTwoRanks,
                       [](Attempt& a) {
                         share_gpus(a);

@@ -27,7 +27,7 @@ TEST(ReturnedAfterFlush, Rows) {
            .change =
                [](Attempt& a) { memory_line(a, "solo_graph", "returned").fields["reserved"] = 1; },
            .rank = 1,
-           .mentions = {"`reserved` memory did not come back", "1 bytes after a flush collective",
+           .mentions = {"`reserved` memory was not returned", "1 bytes after a flush collective",
                         "0 at most"}},
           {.name = "two pages of the device stay used, and eager returned all of it",
            .change =
@@ -35,15 +35,16 @@ TEST(ReturnedAfterFlush, Rows) {
                  memory_line(a, "solo_graph", "returned").fields["device"] = 4 << 20;
                },
            .rank = 1,
-           .mentions = {"`device` memory did not come back", "within 2097152"}},
+           .mentions = {"`device` memory was not returned", "within 2097152"}},
           {.name = "absent",
            .change =
                [](Attempt& a) {
                  memory_line(a, "solo_eager", "returned").fields["when"] = "dropped";
                },
            .rank = 1,
-           .mentions = {"`memory` line of a solo arm before it was built and after it was gone"}},
-          {.name = "nobody knows how far the device's own count moves",
+           .mentions =
+               {"`memory` line of a solo arm before it was built and after it was dropped"}},
+          {.name = "it is unknown how much the device's own count varies",
            .change =
                [](Attempt& a) { memory_line(a, "solo_eager", "before").fields.erase("device"); },
            .rank = 1,

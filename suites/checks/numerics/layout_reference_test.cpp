@@ -64,7 +64,7 @@ TEST(LayoutReference, Rows) {
                  {.name = "gradients absent",
                   .change = [=](Attempt& a) { erase(a, gradients); },
                   .rank = 1,
-                  .mentions = {"`reference` line of a subject beginning with grad"}},
+                  .mentions = {"`reference` line whose compared quantity begins with grad"}},
                  {.name = "the rank died",
                   .change = [=](Attempt& a) { die_before(a, losses); },
                   .want = record::Result::unexercised,

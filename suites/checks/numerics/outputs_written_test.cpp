@@ -38,7 +38,7 @@ TEST(OutputsWritten, Rows) {
                  set(a, at_three, "compared", 13);
                },
            .rank = 1,
-           .mentions = {"other outputs of arm lockstep_graph were poisoned at step 3",
+           .mentions = {"at step 3 other outputs of arm lockstep_graph were poisoned",
                         "13 compared of 13 poisoned", "14 compared of 14 poisoned"}},
           {.name = "absent for one step",
            .change = [=](Attempt& a) { erase(a, at_three); },

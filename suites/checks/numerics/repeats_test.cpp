@@ -118,7 +118,7 @@ TEST(GraphRepeats, Rows) {
                },
            .rank = 0,
            .mentions = {"step 3"}},
-          {.name = "digests differ where the comparison says equal",
+          {.name = "digests differ although the comparison found no difference",
            .change =
                [](Attempt& a) {
                  set(a, {.rank = 0, .kind = "step", .arm = "solo_graph", .step = 3}, "loss_bits",

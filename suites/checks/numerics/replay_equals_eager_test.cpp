@@ -126,7 +126,7 @@ TEST(Lockstep, Rows) {
            .change = [](Attempt& a) { set(a, lockstep_at(0, 3), "bytes", 4096); },
            .rank = 0,
            .mentions = {"33 tensors, 4096 bytes"}},
-          {.name = "digests differ where the comparison says equal",
+          {.name = "digests differ although the comparison found no difference",
            .change =
                [](Attempt& a) {
                  set(a, {.rank = 1, .kind = "step", .arm = "lockstep_graph", .step = 2}, "digest",
@@ -197,7 +197,7 @@ TEST(CaptureInputsLast, Rows) {
            .change = [=](Attempt& a) { set(a, last, "step", 4); },
            .rank = 1,
            .mentions = {"at step 5"}},
-          {.name = "digests differ where the comparison says equal",
+          {.name = "digests differ although the comparison found no difference",
            .change =
                [](Attempt& a) {
                  set(a, {.rank = 1, .kind = "step", .arm = "lockstep_graph", .step = 5}, "digest",

@@ -1,5 +1,5 @@
-// D41: every pipeline stage ran its forwards and backwards in the order of its schedule, in the
-// replays too.
+// D41: every pipeline stage ran its forwards and backwards in the order of its schedule, also in
+// replays.
 #include <cstdlib>
 #include <map>
 #include <vector>
@@ -12,7 +12,8 @@
 namespace graphproof::checks::d41 {
 namespace {
 
-/// As evidence has it: chunk * microbatches + microbatch + 1, a backward with a minus.
+/// The schedule as in evidence: a forward is chunk * microbatches + microbatch + 1, a backward is
+/// the negative of that.
 std::vector<std::int64_t> scheduled_chunks(const order::Stage& stage) {
   std::vector<std::int64_t> list;
   for (const order::ScheduleSlot& slot : order::schedule_slots(stage))
@@ -23,9 +24,10 @@ std::vector<std::int64_t> scheduled_chunks(const order::Stage& stage) {
   return list;
 }
 
-/// Of a step that runs layer by layer: 2 * layer * microbatches + microbatch + 1, a backward with a
-/// minus, and delayed weight gradients with the odd number behind their layer's. The microbatches
-/// of an entry come in turn.
+/// The schedule of a step that runs layer by layer, as in evidence: a forward is
+/// 2 * layer * microbatches + microbatch + 1, a backward is the negative of that, and delayed
+/// weight gradients are the negative of (2 * layer + 1) * microbatches + microbatch + 1. An entry
+/// of layer_order() that occurs again belongs to the next microbatch.
 std::vector<std::int64_t> scheduled_layers(const order::Stage& stage, std::int64_t layers,
                                            bool weight_gradients) {
   const auto order = order::layer_order(
@@ -67,7 +69,8 @@ std::string describe(const std::vector<std::int64_t>& list, std::size_t entry,
 
 }  // namespace
 
-/// In every step each pipeline stage ran its forwards and backwards in the order of its schedule.
+/// In every step each pipeline stage ran its forwards and backwards in the order of its schedule;
+/// if the step runs layer by layer, those of its layers.
 record::CheckResult schedule(Judgement& judgement, const Attempt& attempt) {
   const bool by_layer = attempt.axes.flag("overlap_ep_comm");
   const Expected& expected = judgement.expected();
@@ -91,16 +94,15 @@ record::CheckResult schedule(Judgement& judgement, const Attempt& attempt) {
       while (entry < ran.size() && entry < want.size() && ran[entry] == want[entry]) ++entry;
       judgement.defect({.rank = files.rank,
                         .step = step,
-                        .what = concat("stage ", stage, " left its schedule at entry ", entry,
-                                       " of step ", step, " of arm ", arm),
+                        .what = concat("stage ", stage, " did not follow its schedule at entry ",
+                                       entry, " of step ", step, " of arm ", arm),
                         .got = describe(ran, entry, expected.microbatches, by_layer),
                         .want = describe(want, entry, expected.microbatches, by_layer),
-                        .why = by_layer ? "graphs reuse each other's memory in the captured order, "
-                                          "and exchanges pair with those of "
-                                          "other ranks in it"
+                        .why = by_layer ? "graphs reuse each other's memory, and exchanges match "
+                                          "those of other ranks, only in the captured order"
                                         : "its neighbours send and expect the scheduled "
-                                          "microbatch, so activations meet the labels "
-                                          "or the weights of another one"});
+                                          "microbatch, so activations are combined with "
+                                          "another one's labels or weights"});
     }
   }
   return judgement.result(

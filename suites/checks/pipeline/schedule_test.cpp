@@ -18,7 +18,7 @@ TEST(Schedule, Rows) {
                [=](Attempt& a) { set(a, at_three, "ran", std::vector<int>{2, -2, 1, -1, 3, -3}); },
            .rank = 1,
            .mentions =
-               {"stage 1 left its schedule at entry 0 of step 3 of arm lockstep_graph",
+               {"stage 1 did not follow its schedule at entry 0 of step 3 of arm lockstep_graph",
                 "got the forward of microbatch 1, chunk 0; want the forward of microbatch 0, "
                 "chunk 0",
                 "meet the labels"}},
@@ -84,7 +84,7 @@ TEST(Schedule, OfLayersHasEachOnesDelayedWeightGradientsBehindItsBackward) {
                      std::vector<int>{1, 5, 2, -7, -5, 6, -1, -3, -6, -8, -2, -4});
                },
            .rank = 0,
-           .mentions = {"stage 0 left its schedule at entry 3 of step 3",
+           .mentions = {"stage 0 did not follow its schedule at entry 3 of step 3",
                         "got the delayed weight gradients of microbatch 0, layer 1",
                         "want the backward of microbatch 0, layer 1", "in the captured order"}},
           {.name = "chunk by chunk as without the overlap",

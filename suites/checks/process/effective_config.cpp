@@ -1,5 +1,5 @@
-// D28: what was asked for is what the libraries report. The libraries are asked, not the
-// environment.
+// D28: the libraries report the settings that the case asks for. The values are those that the
+// libraries report, not those in the environment.
 #include <algorithm>
 #include <array>
 
@@ -11,11 +11,13 @@
 namespace graphproof::checks::d28 {
 namespace {
 
-/// Axes that a library must report back, under the name of the `config` line.
+/// An axis whose value a library must report, and the name of the setting in the `config` line.
 struct Setting {
   std::string_view axis, name;
-  bool cuda_only;                // the simulated device has no such thing
-  std::string_view unsaid = "";  // a value that runs recorded before there was another do not state
+  bool cuda_only;  // whether the simulated device lacks the setting
+  /// The value of old evidence without this setting, which was recorded when there was no other
+  /// value.
+  std::string_view default_of_old_evidence = "";
 };
 constexpr std::array kSettings = {
     Setting{"capture_mode", "capture_mode", false},
@@ -27,7 +29,7 @@ constexpr std::array kSettings = {
     Setting{"comm", "comm", true, "nccl"},
 };
 
-// Of MPI those in which another thread may issue a collective.
+// The thread levels of MPI at which another thread may issue a collective, and none without MPI.
 constexpr std::array<std::string_view, 3> kThreadLevels = {"none", "serialized", "multiple"};
 
 using record::CaptureLine;
@@ -38,17 +40,17 @@ bool unset(const std::string& value) { return value.empty() || value == "unset";
 void judge_setting(Judgement& judgement, const Attempt& attempt, const RankFiles& files,
                    const ConfigLine& config, const Setting& setting) {
   const std::string want = attempt.axes.text(setting.axis);
-  if (want == "unset") return;  // the suite's own pin, or the library's own choice, may stand
+  if (want == "unset") return;  // the suite's own setting or the library's choice applies
   if (setting.cuda_only && attempt.context.device != "cuda") {
-    // What sim has anyway, or what is said of it without a meaning.
-    if (want != "default" && want != setting.unsaid)
+    // On sim the default values have no effect.
+    if (want != "default" && want != setting.default_of_old_evidence)
       judgement.unexercised(
           concat("device ", attempt.context.device, " has no ", setting.axis, " ", want));
     return;
   }
   const std::string asked = setting_text(config.asked, setting.name),
                     effective = setting_text(config.effective, setting.name);
-  if (want == setting.unsaid && asked.empty() && effective.empty()) return;
+  if (want == setting.default_of_old_evidence && asked.empty() && effective.empty()) return;
   if (asked == want && effective == want) return;
   judgement.defect(
       {.rank = files.rank,
@@ -57,18 +59,18 @@ void judge_setting(Judgement& judgement, const Attempt& attempt, const RankFiles
        .got = concat(setting.name, ": asked for ", asked.empty() ? "nothing" : asked,
                      ", effective ", effective.empty() ? "nothing" : effective),
        .want = concat(want, " in both"),
-       .why = "the case would be recorded under a setting that it did not have"});
+       .why = "the result would be recorded for a setting that was not in effect"});
 }
 
-/// Whatever else was asked for must be in force too.
+/// Checks that every setting that was asked for is in effect, whether an axis asks for it or not.
 void judge_asked(Judgement& judgement, const RankFiles& files, const ConfigLine& config) {
   if (config.asked.empty()) {
     judgement.defect({.rank = files.rank,
                       .step = std::nullopt,
                       .what = concat("the `config` line of rank ", files.rank, " is empty"),
                       .got = concat("asked ", shown(config.asked)),
-                      .want = "what was asked and what is in force",
-                      .why = "a configuration that nobody reports may be any"});
+                      .want = "the settings that were asked for and those in effect",
+                      .why = "a configuration that is not reported may be any"});
     return;
   }
   for (const auto& [name, value] : config.asked) {
@@ -85,6 +87,7 @@ void judge_asked(Judgement& judgement, const RankFiles& files, const ConfigLine&
   }
 }
 
+/// Checks the settings that are the same in all cases, and the capture mode of each capture.
 void judge_fixed(Judgement& judgement, const Attempt& attempt, const RankFiles& files,
                  const ConfigLine& config) {
   const record::Settings& effective = config.effective;
@@ -120,7 +123,7 @@ void judge_fixed(Judgement& judgement, const Attempt& attempt, const RankFiles& 
 
 }  // namespace
 
-/// What the axes ask for is what was asked of the libraries and what they report.
+/// The libraries were asked for the settings of the case's axes, and report them.
 record::CheckResult effective_config(Judgement& judgement, const Attempt& attempt) {
   for (const RankFiles& files : attempt.ranks) {
     const ConfigLine* config = judgement.first<ConfigLine>(files);

@@ -1,5 +1,5 @@
-// D21, first half: every rank left evidence from its start to its end. A rank that vanished, was
-// killed, or wrote the evidence of another case fails here, whatever its exit status was.
+// D21: every rank left complete evidence, from its start to its end. This fails for a rank that
+// vanished, was killed, or wrote evidence of another case, whatever its exit status was.
 #include "suites/checks/attempt/concat.h"
 #include "suites/checks/attempt/judgement.h"
 
@@ -31,7 +31,7 @@ void judge_start(Judgement& judgement, const Attempt& attempt, const RankFiles& 
        .what = concat("the evidence of rank ", files.rank, " is newer than this judge"),
        .got = concat("revision ", *start.revision),
        .want = concat("revision ", record::kEvidenceRevision, " at most"),
-       .why = "what ranks write down since then, this judge would not look at"});
+       .why = "this judge would ignore what newer evidence has in addition"});
 }
 
 void judge_rank(Judgement& judgement, const Attempt& attempt, const RankFiles& files) {
@@ -93,8 +93,8 @@ void judge_rank(Judgement& judgement, const Attempt& attempt, const RankFiles& f
 
 }  // namespace
 
-/// Every rank of the world left one file that starts with the case's own start line, ends with a
-/// complete end line and was read without loss or damage. A rank that died fails the check.
+/// Every rank of the world left one file that begins with the start line of this attempt, ends with
+/// a complete end line and was read without loss or damage. A rank that died fails the check.
 record::CheckResult evidence_complete(Judgement& judgement, const Attempt& attempt) {
   for (const RankFiles& files : attempt.ranks) judge_rank(judgement, attempt, files);
   for (const int rank : attempt.foreign_ranks) {
@@ -106,7 +106,7 @@ record::CheckResult evidence_complete(Judgement& judgement, const Attempt& attem
                       .why = "more processes ran than were asked for"});
   }
   return judgement.result(concat("whole on ", attempt.ranks.size(), " ranks"),
-                          "a start line, an end line and all between, of every rank");
+                          "a start line, an end line and all lines between them, from every rank");
 }
 
 }  // namespace graphproof::checks::d21

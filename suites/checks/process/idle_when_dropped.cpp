@@ -1,5 +1,5 @@
-// D29: graphs are dropped only after their last replay has ended, because their memory goes to the
-// next allocation.
+// D29: graphs are destroyed only after their last replay has ended, because their memory is then
+// given to the next allocation.
 #include <algorithm>
 
 #include "suites/checks/attempt/concat.h"
@@ -10,8 +10,8 @@ namespace graphproof::checks::d29 {
 using record::EvictionsLine;
 using record::TeardownLine;
 
-/// No replay was in flight when teardown dropped the graphs, and none when the graphs of one
-/// length were evicted for another (axis shape_buckets).
+/// No replay was in flight when the teardown destroyed the graphs, nor when graphs of one length
+/// were evicted for those of another (axis shape_buckets).
 record::CheckResult idle_when_dropped(Judgement& judgement, const Attempt& attempt) {
   if (!judgement.has_replays()) return judgement.result("", "");
   for (const RankFiles& files : attempt.ranks) {
@@ -28,11 +28,11 @@ record::CheckResult idle_when_dropped(Judgement& judgement, const Attempt& attem
            .what = concat("rank ", files.rank, " dropped graphs that the device was still running"),
            .got = concat(shown(graphs->in_flight), " replays in flight"),
            .want = "0: wait for the last replay first",
-           .why = "the memory of a running replay goes to whoever allocates next"});
+           .why = "the memory of a running replay is given to the next allocation"});
     }
   }
-  // Of graphs that made room for others (axis shape_buckets): a wait between the steps would hide
-  // it, so one run has none.
+  // Evictions of graphs (axis shape_buckets). A wait between steps would hide the defect, so one of
+  // the two runs has none.
   for (const RankFiles& files : attempt.ranks) {
     if (attempt.axes.integer("shape_buckets") == 0) break;
     for (const char* run : {"buckets", "buckets_free_run"}) {
@@ -48,7 +48,8 @@ record::CheckResult idle_when_dropped(Judgement& judgement, const Attempt& attem
                  concat("rank ", files.rank, " evicted graphs that the device was still running"),
              .got = concat(line->in_flight, " replays in flight"),
              .want = "0: wait for the last replay first",
-             .why = "the memory of a running replay goes to the graphs that are captured next"});
+             .why =
+                 "the memory of a running replay is given to the graphs that are captured next"});
       }
     }
   }

@@ -56,7 +56,7 @@ TEST(LogClean, Rows) {
           {.name = "no log",
            .change = [](Attempt& a) { a.ranks[0].log.reset(); },
            .rank = 0,
-           .mentions = {"the log of rank 0 is not there"}},
+           .mentions = {"the log of rank 0 is missing"}},
       });
 }
 

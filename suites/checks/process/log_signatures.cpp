@@ -7,7 +7,8 @@
 namespace graphproof::checks {
 namespace {
 
-// Log lines are cut here before matching: std::regex recurses once for each character.
+// Lines are cut to this many characters for matching, because std::regex recurses once for each
+// character.
 constexpr std::size_t kLongestLine = 2048;
 
 constexpr std::array kSignatures = {
@@ -86,8 +87,8 @@ constexpr std::array kSignatures = {
 std::span<const LogSignature> log_signatures() { return kSignatures; }
 
 std::vector<LogHit> scan_log(std::string_view log, std::size_t limit) {
-  // Most logs hold no literal at all, and compiling every pattern would cost more than reading
-  // them.
+  // Patterns are compiled when they are first needed: most logs contain no literal, and compiling
+  // all patterns would take longer than reading such a log.
   std::array<std::optional<std::regex>, kSignatures.size()> patterns;
   std::vector<LogHit> hits;
   for (std::size_t number = 1; !log.empty() && hits.size() < limit; ++number) {
@@ -98,7 +99,7 @@ std::vector<LogHit> scan_log(std::string_view log, std::size_t limit) {
       const LogSignature& signature = kSignatures[index];
       const std::size_t at = whole.find(signature.literal);
       if (at == std::string_view::npos) continue;
-      // The part around the literal, so that a signature far out in a long line is still seen.
+      // The part of the line around the literal, so that a signature late in a long line is found.
       const std::size_t begin = at < kLongestLine / 2 ? 0 : at - kLongestLine / 2;
       const std::string_view line = whole.substr(begin, kLongestLine);
       std::optional<std::regex>& pattern = patterns[index];

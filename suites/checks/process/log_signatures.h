@@ -1,5 +1,4 @@
-// The error signatures that a log may hold, as a table: what each line means, and for the test one
-// line that it must find and one that it must leave alone.
+// The table of error signatures that are searched for in logs.
 #pragma once
 
 #include <span>
@@ -9,22 +8,25 @@
 
 namespace graphproof::checks {
 
-/// `literal` is in every line that `pattern` (ECMAScript) matches: it is looked for first, because
-/// a regular expression over a large log costs more than the case.
+/// An error signature. Every line that `pattern` (ECMAScript) matches contains `literal`, which is
+/// searched for first, because matching a regular expression against a large log takes longer than
+/// the case. `why` is what such a line means. The test uses `example`, which must match, and
+/// `benign`, which must not.
 struct LogSignature {
   std::string_view name, literal, pattern, why, example, benign;
 };
 
 std::span<const LogSignature> log_signatures();
 
+/// A line that matches a signature.
 struct LogHit {
   const LogSignature* signature;
-  std::size_t line_number;  // in the slice, from 1
+  std::size_t line_number;  // from 1, in the rank's part of the log
   std::string line;         // shortened
 };
 
-/// Every line that some signature finds, in order; a line counts once, for the first signature. At
-/// most `limit`.
+/// The first `limit` lines that match a signature, in order. A line is reported once, for the first
+/// signature in the table that it matches.
 std::vector<LogHit> scan_log(std::string_view log, std::size_t limit);
 
 }  // namespace graphproof::checks

@@ -1,12 +1,12 @@
-// D28: the rank runs on the one NCCL that it was compiled against.
+// D28: the rank uses a single libnccl, of the version that it was compiled with.
 #include "suites/checks/attempt/concat.h"
 #include "suites/checks/attempt/judgement.h"
 #include "suites/checks/process/setting_text.h"
 
 namespace graphproof::checks::d28 {
 
-/// Exactly one libnccl is mapped, of the version that was compiled against. Unexercised on a
-/// device without NCCL.
+/// Exactly one libnccl is mapped into each rank, and its version is that of the NCCL header that
+/// the program was compiled with. Unexercised on the simulated device.
 record::CheckResult one_libnccl(Judgement& judgement, const Attempt& attempt) {
   if (attempt.context.device != "cuda") {
     for (const RankFiles& files : attempt.ranks) judgement.confirm(files.rank);

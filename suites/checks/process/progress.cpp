@@ -1,5 +1,5 @@
-// D22: no rank stayed silent beyond the limit of its phase. The launcher watches; this check names
-// what it saw.
+// D22: no rank was silent for longer than the limit of its phase. The launcher measures this; the
+// check reports what the launcher found.
 #include "suites/checks/attempt/concat.h"
 #include "suites/checks/attempt/judgement.h"
 
@@ -18,9 +18,10 @@ const record::RankContext* facts_of(const Attempt& attempt, int rank) {
   return nullptr;
 }
 
-/// A rank that waits fell silent first, so its silence is what passed the limit.
+/// For messages: the ranks that wait for a silent one, and for how long each of them has been
+/// silent.
 std::string waiting(const Attempt& attempt, const std::vector<int>& ranks) {
-  if (ranks.empty()) return "nobody";
+  if (ranks.empty()) return "no rank";
   std::string text;
   for (const int rank : ranks) {
     const record::RankContext* facts = facts_of(attempt, rank);
@@ -32,8 +33,9 @@ std::string waiting(const Attempt& attempt, const std::vector<int>& ranks) {
 
 }  // namespace
 
-/// The launcher watched every rank, and none was silent beyond the limit of its phase. The result
-/// names the rank that is missing and the last collective that it entered.
+/// The launcher had heartbeats of every rank, and no rank was silent for longer than the limit of
+/// its phase. After a hang the result names the missing rank and the last collective that it
+/// entered.
 record::CheckResult progress(Judgement& judgement, const Attempt& attempt) {
   if (const auto& hang = attempt.context.hang) {
     const record::RankContext* facts = facts_of(attempt, hang->missing_rank);
@@ -59,16 +61,15 @@ record::CheckResult progress(Judgement& judgement, const Attempt& attempt) {
       } else {
         judgement.defect({.rank = files.rank,
                           .step = std::nullopt,
-                          .what = concat("nobody watched rank ", files.rank),
+                          .what = concat("the launcher had no heartbeat of rank ", files.rank),
                           .got = "no heartbeat of this case",
                           .want = "a phase in context.json",
-                          .why = "a rank that finished without a heartbeat was not watched"});
+                          .why = "the hang detector cannot notice a rank without heartbeats"});
       }
       continue;
     }
     judgement.confirm(files.rank);
-    // Where a rank hangs its peers fall silent too; the launcher has already named the one that is
-    // missing.
+    // If a rank hangs, its peers become silent too. The launcher has named the missing one already.
     if (facts->case_ended || !facts->phase || attempt.context.hang) continue;
     const auto limit = attempt.context.limits_ms.find(*facts->phase);
     if (limit == attempt.context.limits_ms.end() || facts->silent_ms <= limit->second) continue;
@@ -80,8 +81,9 @@ record::CheckResult progress(Judgement& judgement, const Attempt& attempt) {
          .want = concat("a heartbeat within ", limit->second, " ms"),
          .why = "the launcher named no rank as missing"});
   }
-  return judgement.result(concat(attempt.ranks.size(), " ranks, none silent beyond its limit"),
-                          "a heartbeat within the limit of each phase");
+  return judgement.result(
+      concat(attempt.ranks.size(), " ranks, none silent for longer than its limit"),
+      "a heartbeat within the limit of each phase");
 }
 
 }  // namespace graphproof::checks::d22

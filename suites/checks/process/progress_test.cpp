@@ -35,7 +35,7 @@ TEST(Progress, Rows) {
                                "silent for 10100 ms", "collective 16, all_reduce in group tp",
                                "waiting for it: rank 0 for 10100 ms", "every rank within 5000 ms",
                                "stacks"}},
-                 {.name = "no collective, nobody waits",
+                 {.name = "no collective, and no rank waits",
                   .change =
                       [](Attempt& a) {
                         hang(a);
@@ -44,9 +44,9 @@ TEST(Progress, Rows) {
                         a.context.hang->stacks.clear();
                       },
                   .rank = 1,
-                  .mentions = {"last: no collective", "waiting for it: nobody",
+                  .mentions = {"last: no collective", "waiting for it: no rank",
                                "no stack could be taken"}},
-                 {.name = "silent beyond the limit and nobody named",
+                 {.name = "silent beyond the limit, and no hang reported",
                   .change =
                       [](Attempt& a) {
                         auto& facts = a.context.ranks[1];
@@ -56,10 +56,10 @@ TEST(Progress, Rows) {
                       },
                   .rank = 1,
                   .mentions = {"rank 1 was silent in phase eager", "10001 ms", "within 10000 ms"}},
-                 {.name = "a finished rank that nobody watched",
+                 {.name = "a finished rank without heartbeats",
                   .change = [](Attempt& a) { a.context.ranks.pop_back(); },
                   .rank = 1,
-                  .mentions = {"nobody watched rank 1"}},
+                  .mentions = {"the launcher had no heartbeat of rank 1"}},
                  {.name = "a rank that never spoke",
                   .change =
                       [](Attempt& a) {

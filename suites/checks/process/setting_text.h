@@ -1,4 +1,4 @@
-// Reading the settings of a `config` line.
+// Reads settings of a `config` line.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace graphproof::checks {
 
-/// A setting as text, so that 1 and "1" are the same. Empty when absent.
+/// A setting as text, so that 1 and "1" are the same; "" if it is absent.
 inline std::string setting_text(const record::Settings& settings, std::string_view name) {
   const auto found = settings.find(std::string(name));
   if (found == settings.end()) return "";

@@ -1,5 +1,5 @@
-// D29: graphs are destroyed before the communicators that they captured; the other order never
-// returns.
+// D29: graphs are destroyed before the communicators that they captured; in the other order the
+// teardown hangs.
 #include <algorithm>
 #include <array>
 
@@ -23,7 +23,7 @@ std::string order_text(const Order& order) {
 
 }  // namespace
 
-/// All teardown steps ran, in order, each within its limit.
+/// Every rank did all teardown steps in the right order, each within its limit.
 record::CheckResult teardown_order(Judgement& judgement, const Attempt& attempt) {
   const Order& order_wanted =
       attempt.axes.text("teardown") == "comm_first" ? kCommFirst : kGraphFirst;
@@ -45,7 +45,7 @@ record::CheckResult teardown_order(Judgement& judgement, const Attempt& attempt)
              .what = concat("rank ", files.rank, " tore down `", step, "` after ", last_step),
              .got = concat("`", step, "` as number ", order),
              .want = concat(order_text(order_wanted), ", in this order"),
-             .why = "a communicator destroyed while a live graph refers to it never returns"});
+             .why = "destroying a communicator that a graph still refers to hangs"});
       } else if (ms < 0 || ms > static_cast<double>(limit_ms)) {
         judgement.defect({.rank = files.rank,
                           .step = std::nullopt,
@@ -53,7 +53,7 @@ record::CheckResult teardown_order(Judgement& judgement, const Attempt& attempt)
                                          " took too long or was not timed"),
                           .got = concat(shown(ms), " ms"),
                           .want = concat(limit_ms, " ms at most"),
-                          .why = "a teardown that slows down is a hang in the making"});
+                          .why = "a slow teardown may become a hang"});
       } else {
         judgement.confirm(files.rank);
       }

@@ -31,7 +31,7 @@ TEST(TeardownOrder, Rows) {
                   .change = [](Attempt& a) { step(a, "buffers").fields["step"] = "graphs"; },
                   .rank = 1,
                   .mentions = {"tore down `graphs` after `graphs`"}},
-                 {.name = "a step that nobody knows",
+                 {.name = "an unknown step",
                   .change = [](Attempt& a) { step(a, "device").fields["step"] = "streams"; },
                   .rank = 1,
                   .mentions = {"`streams`"}},

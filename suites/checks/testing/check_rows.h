@@ -1,5 +1,5 @@
 // For tests: one table of changes to a clean attempt for each check. Every row is also a mutation
-// test: it says which other checks may flip, and any further one is an error.
+// test: it lists the other checks that may flip, and any further one is an error.
 #pragma once
 
 #include <functional>

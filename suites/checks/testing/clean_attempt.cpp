@@ -123,10 +123,10 @@ class RankScript {
         .learning_rate = rate(step),
         .ms = 3.0 + static_cast<double>(step)});
   }
-  void compare(const char* subject, const char* left, const char* right, std::int64_t step) {
+  void compare(const char* compared, const char* left, const char* right, std::int64_t step) {
     line(record::CompareLine{.left = left,
                              .right = right,
-                             .compared = subject,
+                             .compared = compared,
                              .step = step,
                              .input = input(step),
                              .tensors = 33,
@@ -134,7 +134,7 @@ class RankScript {
                              .equal = true,
                              .mismatch = std::nullopt});
   }
-  void knob(const char* arm, std::int64_t step) {
+  void hyperparameters(const char* arm, std::int64_t step) {
     if (!plan_.trains) return;
     line(record::HyperparameterLine{.arm = arm,
                                     .step = step,
@@ -158,8 +158,8 @@ class RankScript {
     const Axes& axes = attempt_.axes;
     std::vector<std::int64_t> ran;
     if (axes.flag("overlap_ep_comm")) {
-      // One stage: layer l of the forward of microbatch m beside layer L - 1 - l of the backward of
-      // the one before it.
+      // One stage: layer l of the forward of microbatch m next to layer L - 1 - l of the backward
+      // of the one before it.
       const std::int64_t microbatches = plan_.microbatches, layers = plan_.layers;
       for (std::int64_t m = 0; m <= microbatches; ++m)
         for (std::int64_t l = 0; l < layers; ++l) {
@@ -254,7 +254,7 @@ class RankScript {
   void eager() {
     for (std::int64_t k = 0; k < plan_.steps; ++k) {
       step("eager_a", k);
-      knob("eager_a", k);
+      hyperparameters("eager_a", k);
       ledgers("eager_a", k);
     }
     late("eager_a", 1, std::min<std::int64_t>(2, plan_.steps - 1), 10.0, 0);
@@ -426,9 +426,9 @@ class RankScript {
 
   void resumed() {
     const std::int64_t first = plan_.steps - plan_.first_replay - 1;
-    for (const char* subject : {"resumed", "loaded"})
+    for (const char* compared : {"resumed", "loaded"})
       for (std::int64_t k = first; k < plan_.steps; ++k)
-        compare(subject, "lockstep_graph", subject, k);
+        compare(compared, "lockstep_graph", compared, k);
     line(record::ResumedLine{
         .arm = "resumed",
         .step = first,
@@ -484,9 +484,9 @@ class RankScript {
     }
     compare("buckets_free_run", "buckets_eager", "buckets_graph",
             static_cast<std::int64_t>(all.size()) - 1);
-    for (const char* subject : {"buckets", "buckets_free_run"})
+    for (const char* compared : {"buckets", "buckets_free_run"})
       line(record::EvictionsLine{
-          .arm = "buckets_graph", .run = subject, .step = std::ssize(all) - 1, .in_flight = 0});
+          .arm = "buckets_graph", .run = compared, .step = std::ssize(all) - 1, .in_flight = 0});
   }
 
   void graph_arms() {
@@ -503,7 +503,7 @@ class RankScript {
         if (plan_.trains)
           line(
               record::OperandsLine{.arm = "lockstep_graph", .step = k, .blocks = 120, .freed = {}});
-        knob("lockstep_graph", k);
+        hyperparameters("lockstep_graph", k);
         for (const char* arm : {"lockstep_eager", "lockstep_graph"}) ledgers(arm, k);
       }
       compare(k == plan_.last_inputs_step ? "capture_inputs_last" : "lockstep", "lockstep_eager",
@@ -550,7 +550,7 @@ class RankScript {
                             .resident = 70000000 + 4096 * (step % 3)});
   }
   /// `repeats`: the arm whose steps it has to repeat; since revision 5.
-  void solo(const char* arm, const char* subject = "", const char* repeats = "") {
+  void solo(const char* arm, const char* compared = "", const char* repeats = "") {
     if (!plan_.trains) return;
     const bool graph = std::string_view(arm) == "solo_graph";
     look(arm, "before", 0, 0);
@@ -561,7 +561,7 @@ class RankScript {
       look(arm, "step", k, k < plan_.first_replay ? 2 << 20 : 3 << 20);
       if (!control_.solo || k >= plan_.steps) continue;
       step(arm, k);
-      compare(subject, repeats, arm, k);
+      compare(compared, repeats, arm, k);
     }
     line(record::BusyLine{.arm = arm, .step = solo_steps(), .device_ms = 1.8});
     look(arm, "dropped", 0, 1 << 20);
@@ -599,8 +599,8 @@ class RankScript {
           .digest = digests,
           .last = record::CollectiveCall{.sequence = 42, .op = "all_reduce", .group = "tp"}});
     if (!plan_.trains) return;
-    for (const char* subject : {"losses", "gradients"})
-      line(record::ReferenceLine{.compared = subject,
+    for (const char* compared : {"losses", "gradients"})
+      line(record::ReferenceLine{.compared = compared,
                                  .distance = {.tensors = 2,
                                               .max_abs = 1.2e-7,
                                               .max_rel = 2.5e-8,

@@ -1,6 +1,6 @@
-// D11: the gradients that a step leaves are the sum over its microbatches. Where the losses of a
-// replay equal eager's the forward is right, so gradients that differ were added up wrongly:
-// overwritten, cleared between microbatches, or taken over as the graph's own buffer.
+// D11: the gradients of a step are the sum over its microbatches. If the losses of a replay equal
+// those of the eager step, the forward is right, so gradients that differ were added up wrongly:
+// overwritten, cleared between microbatches, or replaced by the graph's own buffer.
 #include "suites/checks/attempt/concat.h"
 #include "suites/checks/attempt/judgement.h"
 
@@ -8,14 +8,13 @@ namespace graphproof::checks::d11 {
 
 using record::StepLine;
 
-/// With several microbatches the gradient digests of the lockstep arms are equal in every replayed
-/// step whose losses are equal. From the first step on whose losses differ the check is
-/// unexercised, because the forward already differs.
+/// The gradient digests of the lockstep arms are equal in every replayed step whose losses are
+/// equal. Unexercised from the first step on whose losses differ, because the forward differs then.
 record::CheckResult accumulated_gradients(Judgement& judgement, const Attempt& attempt) {
   if (!judgement.has_replays()) return judgement.result("", "");
   for (const RankFiles& files : attempt.ranks) {
-    // The first replay starts from the parameters that eager has; after a defect nothing can be
-    // told apart any more.
+    // Before the first replay both arms have the same parameters. After a defect they differ, and
+    // later steps prove nothing.
     for (const std::int64_t step : judgement.expected().replayed_steps()) {
       const StepLine* eager = judgement.first<StepLine>(files, "lockstep_eager", step);
       const StepLine* graph = judgement.first<StepLine>(files, "lockstep_graph", step);
@@ -45,7 +44,7 @@ record::CheckResult accumulated_gradients(Judgement& judgement, const Attempt& a
            .got = concat("gradients ", got, " under equal losses"),
            .want =
                concat(want, ", the sum over ", judgement.expected().microbatches, " microbatches"),
-           .why = "the optimizer follows a part of the batch, and the loss still looks right"});
+           .why = "the optimizer uses only a part of the batch, while the loss looks right"});
       break;
     }
   }

@@ -27,7 +27,7 @@ TEST(AccumulatedGradients, Rows) {
           {.name = "other gradients under equal losses (M36, M37)",
            .change =
                [](Attempt& a) {
-                 // The comparison of step digests is D01's; this row is about what D11 says
+                 // The comparison of step digests is D01's; this row is about the result of D11
                  // of it.
                  gradients(a, kThird, "ffffffffffffffff");
                },

@@ -1,4 +1,4 @@
-// Steps of changing sequence length (axis shape_buckets): the lengths, and the comparisons of the
+// Steps of changing sequence length (axis shape_buckets): their lengths, and the comparisons of the
 // two arms that run them.
 #pragma once
 
@@ -12,11 +12,11 @@ namespace graphproof::checks {
 /// Sequence lengths, in tokens.
 using Lengths = std::vector<std::int64_t>;
 
-/// "12 4", or "none".
+/// For messages: "12 4", or "none".
 std::string text_of(const Lengths& lengths);
 
-/// The lengths that steps are padded to: the ends of the equal pieces of a sequence that a bound of
-/// `shape_buckets` makes, all but the last.
+/// The lengths that steps are padded to. With N = `shape_buckets` the sequence is divided into N +
+/// 2 equal pieces, and these are the ends of all pieces but the last.
 Lengths buckets_of(const Axes& axes);
 
 inline constexpr ArmPair kInLockstep{"buckets", "buckets_eager", "buckets_graph"};

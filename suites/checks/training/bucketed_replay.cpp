@@ -1,4 +1,4 @@
-// D48: steps of changing length equal eager's.
+// D48: steps of changing sequence length equal eager steps.
 #include <algorithm>
 
 #include "suites/checks/attempt/comparison.h"
@@ -9,8 +9,8 @@ namespace graphproof::checks::d48 {
 
 using record::BucketLine;
 
-/// Each step of changing length equals eager's, whose padding holds other tokens, and both arms of
-/// the free run are equal at the end.
+/// Each step of changing length equals the eager step, whose padding has other tokens. Both arms of
+/// the free run are equal at its end.
 record::CheckResult shape_buckets(Judgement& judgement, const Attempt& attempt) {
   if (!judgement.has_replays()) return judgement.result("", "");
   for (const RankFiles& files : attempt.ranks) {
@@ -26,7 +26,7 @@ record::CheckResult shape_buckets(Judgement& judgement, const Attempt& attempt) 
   }
   return judgement.result(
       concat("equal in lockstep and in a free run on ", attempt.ranks.size(), " ranks"),
-      "eager's bytes, whatever lies in the padding and was destroyed before");
+      "eager's bytes, with any tokens in the padding and after any evictions");
 }
 
 }  // namespace graphproof::checks::d48

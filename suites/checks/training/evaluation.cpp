@@ -1,5 +1,5 @@
-// D47: evaluation between training steps computes what eager evaluation does, with its own graph
-// where the engine has one.
+// D47: evaluation between training steps computes the same as eager evaluation, and replays a graph
+// of its own if the engine captures one.
 #include <algorithm>
 #include <iterator>
 
@@ -15,8 +15,8 @@ using record::EvaluatedLine;
 using record::PoisonLine;
 
 constexpr ArmPair kEvaluation{"evaluation", "lockstep_eager", "lockstep_graph"};
-/// The first revision of evidence whose replays of evaluation are all watched.
-constexpr std::int64_t kWatchedSince = 5;
+/// The first evidence revision in which all replays of evaluation are announced and inspected.
+constexpr std::int64_t kAnnouncedSince = 5;
 constexpr ArmPair kEvaluatedAgain{"evaluation_repeats", "lockstep_graph", "lockstep_graph"};
 
 /// An engine that captures evaluation does so once, after its warm-up; the others evaluate eagerly.
@@ -29,60 +29,59 @@ Evaluated evaluated(const Attempt& attempt, const Expected& expected) {
   return {evaluations, captured ? 1 : 0, captured ? evaluations - expected.warmup_steps : 0};
 }
 
-/// Looks at the replays of evaluation: their addresses, and whether they wrote their outputs. A
-/// look at outputs names no graph; what is more than one for each replayed step is theirs.
-void judge_looks(Judgement& judgement, const RankFiles& files, const Evaluated& want) {
+/// Demands the lines of the replays of evaluation: `address` and `poison`. A `poison` line names no
+/// graph: each replayed training step has one, and the others are of evaluation.
+void judge_inspected(Judgement& judgement, const RankFiles& files, const Evaluated& want) {
   const auto addresses = judgement.find<AddressLine>(files, "lockstep_graph");
-  const auto looks = std::ranges::count(addresses, "validation", &AddressLine::graph);
+  const auto inspected = std::ranges::count(addresses, "validation", &AddressLine::graph);
   const std::int64_t replayed_steps = std::ssize(judgement.expected().replayed_steps());
   const std::string of_each = concat("of each of ", want.replays, " replays of evaluation");
-  if (looks < want.replays) judgement.absent<AddressLine>(files, of_each);
+  if (inspected < want.replays) judgement.absent<AddressLine>(files, of_each);
   if (std::ssize(judgement.find<PoisonLine>(files, "lockstep_graph")) <
       replayed_steps + want.replays)
     judgement.absent<PoisonLine>(files, of_each);
 }
 
 void judge_counts(Judgement& judgement, const RankFiles& files, const Evaluated& want,
-                  bool watched) {
+                  bool announced) {
   const EvaluatedLine* line = judgement.first<EvaluatedLine>(files);
   if (!line) return judgement.absent<EvaluatedLine>(files, "");
   if (line->evaluations == want.evaluations && line->captures == want.captures &&
       line->replays == want.replays) {
-    if (watched && line->announced != want.replays)
+    if (announced && line->announced != want.replays)
       return judgement.defect(
           {.rank = files.rank,
            .step = line->step,
-           .what = "replays of evaluation that nobody watched",
-           .got = concat(shown(line->announced), " of ", want.replays, " watched"),
+           .what = "replays of evaluation were not announced",
+           .got = concat(shown(line->announced), " of ", want.replays, " announced"),
            .want = "all",
-           .why = "what moved since the capture, or was not written, shows only where somebody "
-                  "looks"});
+           .why = "moved inputs and unwritten outputs are noticed only in announced replays"});
     return judgement.confirm(files.rank);
   }
   const auto counts = [](std::int64_t evaluations, std::int64_t captures, std::int64_t replays) {
     return concat(evaluations, " evaluations, ", captures, " captures, ", replays, " replays");
   };
-  judgement.defect(
-      {.rank = files.rank,
-       .step = line->step,
-       .what = "evaluation did not run from the graphs that it should",
-       .got = counts(line->evaluations, line->captures, line->replays),
-       .want = counts(want.evaluations, want.captures, want.replays),
-       .why = "a graph of training replayed in evaluation trains on, or keeps dropout"});
+  judgement.defect({.rank = files.rank,
+                    .step = line->step,
+                    .what = "evaluation did not run from the expected graphs",
+                    .got = counts(line->evaluations, line->captures, line->replays),
+                    .want = counts(want.evaluations, want.captures, want.replays),
+                    .why = "a training graph that is replayed in evaluation updates parameters or "
+                           "applies dropout"});
 }
 
 }  // namespace
 
-/// Every evaluation between two replayed steps equals eager's, the first batch has the same losses
-/// when it comes again, and full_iteration replays all but its warm-up from one graph of
-/// evaluation.
+/// Every evaluation between two replayed steps equals eager evaluation, and a second evaluation of
+/// the first batch has the same losses. An engine that captures evaluation replays one graph in all
+/// evaluations after its warm-up.
 record::CheckResult evaluation(Judgement& judgement, const Attempt& attempt) {
   if (!judgement.has_replays()) return judgement.result("", "");
   const Expected& expected = judgement.expected();
   const Evaluated want = evaluated(attempt, expected);
-  const bool watched = evidence_revision(attempt) >= kWatchedSince;
+  const bool announced = evidence_revision(attempt) >= kAnnouncedSince;
   for (const RankFiles& files : attempt.ranks) {
-    // One evaluation says nothing of another: they leave nothing behind.
+    // Evaluations change no state, so each one needs its own comparison.
     const auto compared = comparisons(judgement, files, kEvaluation.compared);
     for (std::int64_t number = 0; number < expected.evaluations; ++number)
       if (std::ranges::none_of(compared,
@@ -90,8 +89,8 @@ record::CheckResult evaluation(Judgement& judgement, const Attempt& attempt) {
         judgement.absent(files, "comparison `evaluation`", number);
     judge_final_comparison(judgement, files, kEvaluation, expected.evaluations - 1);
     judge_final_comparison(judgement, files, kEvaluatedAgain, expected.evaluations);
-    judge_counts(judgement, files, want, watched);
-    if (watched) judge_looks(judgement, files, want);
+    judge_counts(judgement, files, want, announced);
+    if (announced) judge_inspected(judgement, files, want);
   }
   return judgement.result(concat(want.evaluations, " evaluations equal on ", attempt.ranks.size(),
                                  " ranks, with ", want.replays, " replays"),

@@ -1,5 +1,5 @@
-// D40: every assignment of a token to an expert was carried there or counted as dropped, as in
-// eager.
+// D40: every token that was assigned to an expert was sent to it or counted as dropped, the same as
+// in eager steps.
 #include <numeric>
 
 #include "suites/checks/attempt/arms.h"
@@ -12,14 +12,15 @@ namespace {
 using record::ExpertsLine;
 using Counts = std::vector<std::int64_t>;
 
-/// The sum over the experts of a layer. `counts` is [layers * experts].
+/// The sum of `counts`, [layers * experts], over the experts of one layer.
 std::int64_t of_layer(const Counts& counts, std::size_t layers, std::size_t layer) {
   const std::size_t experts = counts.size() / layers;
   const auto begin = counts.begin() + static_cast<std::ptrdiff_t>(layer * experts);
   return std::accumulate(begin, begin + static_cast<std::ptrdiff_t>(experts), std::int64_t{0});
 }
 
-/// The ledger of a step of an arm; null, and judged so, where it is missing or incomplete.
+/// The `experts` line of a step of an arm. If it is missing or incomplete, reports that and returns
+/// null.
 const ExpertsLine* ledger_of(Judgement& judgement, const RankFiles& files, std::string_view arm,
                              std::int64_t step) {
   const ExpertsLine* line = judgement.first<ExpertsLine>(files, arm, step);
@@ -40,7 +41,7 @@ const ExpertsLine* ledger_of(Judgement& judgement, const RankFiles& files, std::
        .what = concat("the experts' ledger of arm ", arm, " is incomplete at step ", step),
        .got = record::line_json(*line).dump(),
        .want = "counts for each layer and expert",
-       .why = "tokens that nobody counts may be lost"});
+       .why = "tokens that are not counted may be lost"});
   return nullptr;
 }
 
@@ -54,7 +55,7 @@ std::string moved(const ExpertsLine& ledger) {
   return concat("carried ", shown(ledger.carried), ", dropped ", shown(ledger.dropped));
 }
 
-/// The sums of one arm's ledger, layer by layer.
+/// Checks that the sums of one arm's line agree, for each layer.
 void judge_sums(Judgement& judgement, const RankFiles& files, std::string_view arm,
                 std::int64_t step, const ExpertsLine& ledger) {
   const auto found = [&](std::size_t layer, std::string what, std::string got, std::string want,
@@ -73,27 +74,28 @@ void judge_sums(Judgement& judgement, const RankFiles& files, std::string_view a
                        carried = of_layer(ledger.carried, layers, layer);
     const std::int64_t dropped = ledger.dropped[layer], overflowed = ledger.overflowed[layer];
     if (assigned != ledger.assignments)
-      return found(layer, "assigned other than its tokens", concat(assigned, " assignments"),
-                   concat(ledger.assignments), "every token has its number of experts");
+      return found(layer, "assigned another number than its tokens need",
+                   concat(assigned, " assignments"), concat(ledger.assignments),
+                   "every token has its number of experts");
     if (carried + dropped != assigned)
       return found(
           layer, "lost tokens without counting them",
           concat(carried, " carried and ", dropped, " dropped of ", assigned, " assignments"),
           concat(assigned - carried, " dropped"),
-          "tokens over capacity that nobody counts as dropped leave the training without a trace");
+          "tokens over capacity that are not counted as dropped are lost without a trace");
     if ((dropped > 0) != (overflowed > 0))
       return found(layer, "raised the wrong overflow flag",
                    concat(overflowed, " with ", dropped, " dropped"),
                    dropped > 0 ? "1 or more" : "0",
-                   "who runs the job learns of dropped tokens from the flag");
+                   "the owner of a job learns of dropped tokens from this flag");
   }
 }
 
 }  // namespace
 
-/// In every step each layer's assignments were carried or counted as dropped, the overflow flag is
-/// raised where some were dropped, and the ledger is eager's. Unexercised where no token was over
-/// capacity.
+/// In every step all assignments of each layer were carried or counted as dropped, the overflow
+/// flag is set exactly if some were dropped, and all counts equal those of the eager step.
+/// Unexercised if no token was over capacity.
 record::CheckResult expert_ledger(Judgement& judgement, const Attempt& attempt) {
   const Expected& expected = judgement.expected();
   const auto [arm, first, last] = WatchedSteps(expected);
@@ -114,13 +116,14 @@ record::CheckResult expert_ledger(Judgement& judgement, const Attempt& attempt) 
                .what = concat("the replay of step ", step, " routed other tokens than eager"),
                .got = moved(*ledger),
                .want = moved(*eager),
-               .why = "a replay that routes by the captured tokens trains other experts"});
+               .why = "a replay that routes by the captured tokens trains the wrong experts"});
       }
       judgement.confirm(files.rank);
     }
     if (!over_capacity && attempt.axes.text("dispatch") != "dropless")
-      judgement.unexercised(concat("on rank ", files.rank,
-                                   " no token was over capacity, so a silent drop would not show"));
+      judgement.unexercised(
+          concat("on rank ", files.rank,
+                 " no token was over capacity, so a silent drop would not be noticed"));
   }
   return judgement.result(concat("every assignment carried or counted in ", last - first + 1,
                                  " steps on ", attempt.ranks.size(), " ranks"),

@@ -37,7 +37,8 @@ TEST(ExpertLedger, Rows) {
           {.name = "tokens without an expert",
            .change = [=](Attempt& a) { set(a, both_at_three, "assignments", 70); },
            .rank = 0,
-           .mentions = {"assigned other than its tokens", "got 64 assignments; want 70"}},
+           .mentions = {"assigned another number than its tokens need",
+                        "got 64 assignments; want 70"}},
           {.name = "routed by the captured tokens",
            .change =
                [=](Attempt& a) {
@@ -68,7 +69,7 @@ TEST(ExpertLedger, Rows) {
                },
            .want = record::Result::unexercised,
            .rank = std::nullopt,
-           .mentions = {"a silent drop would not show"}},
+           .mentions = {"a silent drop would not be noticed"}},
       });
 }
 

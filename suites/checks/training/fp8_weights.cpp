@@ -1,14 +1,13 @@
-// D39: weights were rounded in the first microbatch of a step and kept for the others, by the
-// layers that are to be rounded. That the copies are right is for D01, which compares with
-// eager's.
+// D39: the layers that round their weights did so in the first microbatch of each step, and no
+// others did. D01 notices wrong copies, because the results then differ from eager's.
 #include "suites/checks/attempt/arms.h"
 #include "suites/checks/attempt/concat.h"
 #include "suites/checks/attempt/judgement.h"
 
 namespace graphproof::checks::d39 {
 
-/// In every step each layer made one rounded copy of each of its weights that are to be rounded: a
-/// layer that makes them in every microbatch computes the same numbers.
+/// In every step each layer made one copy of each of its weights that are to be rounded. The number
+/// of copies is judged because a layer that makes them in every microbatch has the same results.
 record::CheckResult fp8_weights(Judgement& judgement, const Attempt& attempt) {
   const Expected& expected = judgement.expected();
   const std::int64_t stage_ranks = attempt.context.world_size / attempt.axes.integer("pp");
@@ -37,11 +36,12 @@ record::CheckResult fp8_weights(Judgement& judgement, const Attempt& attempt) {
                           " of arm ", arm),
            .got = concat(made[layer], " copies"),
            .want = concat(want[layer], want[layer] == 0
-                                           ? ": its weights stay as they are"
+                                           ? ": its weights are not rounded"
                                            : ", one of each weight in the first microbatch"),
-           .why = made[layer] < want[layer] ? "the step computes with copies of older weights"
-                  : want[layer] == 0        ? "the layer runs in the context of another one"
-                                     : "each microbatch pays for a rounding that changes nothing"});
+           .why = made[layer] < want[layer] ? "the step uses copies of older weights"
+                  : want[layer] == 0
+                      ? "the layer runs in another layer's context"
+                      : "every microbatch spends time on a rounding that changes nothing"});
     }
   }
   return judgement.result(concat("one copy of each weight in ", last - first + 1, " steps on ",

@@ -1,4 +1,4 @@
-// D34: the cache of graphs stays within its bound, and evicted graphs give their memory back.
+// D34: the cache of graphs keeps its bound, and evicted graphs return their memory.
 #include <algorithm>
 #include <map>
 
@@ -9,14 +9,15 @@ namespace graphproof::checks::d34 {
 
 using record::BucketLine;
 
-/// After every step of changing length no more lengths have graphs than the axis shape_buckets
-/// says, and graph pools hold no more bytes than the captures of these took.
+/// After every step of changing length, graphs exist for at most as many lengths as axis
+/// shape_buckets allows, and the graph pools hold no more bytes than the captures of these graphs
+/// took.
 record::CheckResult graph_cache(Judgement& judgement, const Attempt& attempt) {
   if (!judgement.has_replays()) return judgement.result("", "");
   const auto bound = static_cast<std::size_t>(attempt.axes.integer("shape_buckets"));
   std::int64_t most = 0;
   for (const RankFiles& files : attempt.ranks) {
-    std::map<std::int64_t, std::int64_t> bytes;  // by length, of its latest capture
+    std::map<std::int64_t, std::int64_t> bytes;  // of the latest capture, by length
     const auto lines = judgement.lines<BucketLine>(files);
     if (lines.empty()) judgement.absent<BucketLine>(files, "");
     for (const BucketLine& line : lines) {
@@ -32,18 +33,18 @@ record::CheckResult graph_cache(Judgement& judgement, const Attempt& attempt) {
       judgement.defect({.rank = files.rank,
                         .step = line.step,
                         .what = many ? "the cache of graphs holds more lengths than its bound"
-                                     : "the memory of evicted graphs did not come back",
+                                     : "the memory of evicted graphs was not returned",
                         .got = concat(text_of(line.resident), " resident, ", line.pool_bytes,
                                       " bytes in graph pools"),
                         .want = concat(bound, " lengths at most, and ", explained,
-                                       " bytes, what the captures of these took"),
-                        .why = "a job whose lengths change ends out of memory"});
+                                       " bytes, which their captures took"),
+                        .why = "a job with changing lengths runs out of memory"});
       break;
     }
   }
   return judgement.result(
       concat("at most ", most, " bytes in graph pools on ", attempt.ranks.size(), " ranks"),
-      concat(bound, " lengths at most, and nothing left of evicted ones"));
+      concat(bound, " lengths at most, and no memory of evicted ones"));
 }
 
 }  // namespace graphproof::checks::d34

@@ -15,7 +15,7 @@ TEST(GraphCache, Rows) {
           {.name = "evicted graphs stay alive (M142)",
            .change = [=](Attempt& a) { set(a, step(6), "pool_bytes", 24 << 20); },
            .rank = 0,
-           .mentions = {"the memory of evicted graphs did not come back",
+           .mentions = {"the memory of evicted graphs was not returned",
                         "12 4 resident, 25165824 bytes", "16777216 bytes"}},
           {.name = "no bound (M66)",
            .change =
@@ -31,7 +31,7 @@ TEST(GraphCache, Rows) {
                  set(a, step(1), "pool_bytes", 0);
                },
            .rank = 0,
-           .mentions = {"did not come back", "0 bytes, what the captures of these took"}},
+           .mentions = {"was not returned", "0 bytes, which their captures took"}},
       });
 }
 

@@ -25,7 +25,7 @@ TEST(HostChecks, Rows) {
           {.name = "left out in a replayed step (M98)",
            .change = [=](Attempt& a) { set(a, losses, "effective", 0); },
            .rank = 0,
-           .mentions = {"did not look at all losses of arm lockstep_graph at step 3", "got 0 looks",
+           .mentions = {"did not check all losses of arm lockstep_graph at step 3", "got 0 checks",
                         "want 2"}},
           {.name = "nothing was asked for",
            .change =
@@ -34,7 +34,7 @@ TEST(HostChecks, Rows) {
                  set(a, gradients, "effective", 0);
                },
            .rank = 0,
-           .mentions = {"did not look at all gradients", "more than none"}},
+           .mentions = {"did not check all gradients", "more than none"}},
           {.name = "left out with the last inputs",
            .change =
                [](Attempt& a) {
@@ -47,7 +47,7 @@ TEST(HostChecks, Rows) {
                      "effective", 1);
                },
            .rank = 0,
-           .mentions = {"did not look at all losses of arm lockstep_graph at step 5"}},
+           .mentions = {"did not check all losses of arm lockstep_graph at step 5"}},
           {.name = "absent",
            .change = [=](Attempt& a) { erase(a, gradients); },
            .rank = 0,
@@ -71,7 +71,7 @@ TEST(HostChecks, AStageWithoutALossLooksAtGradientsAlone) {
           field, 0);
   });
   EXPECT_EQ(result.result, record::Result::fail) << "the last stage has losses";
-  EXPECT_NE(record::to_text(result.message).find("did not look at all losses"), std::string::npos);
+  EXPECT_NE(record::to_text(result.message).find("did not check all losses"), std::string::npos);
 }
 
 TEST(HostChecks, WantsOnlyWhatTheCaseAsksFor) {

@@ -1,11 +1,11 @@
-// Reading `hyperparameter` lines: the one with a given name.
+// Finds a `hyperparameter` line by its name.
 #pragma once
 
 #include "suites/checks/attempt/judgement.h"
 
 namespace graphproof::checks {
 
-/// The line of `name` of a step of an arm; null if there is none.
+/// The line of the hyperparameter `name` for a step of an arm; null if there is none.
 inline const record::HyperparameterLine* hyperparameter_line(Judgement& judgement,
                                                              const RankFiles& files,
                                                              std::string_view arm,

@@ -17,7 +17,7 @@ TEST(LearningRate, Rows) {
                      0.09);
                },
            .rank = 0,
-           .mentions = {"felt another learning rate at step 3", "0.09", "0.085 within 0.0005",
+           .mentions = {"used another learning rate at step 3", "0.09", "0.085 within 0.0005",
                         "frozen at capture"}},
           {.name = "NaN",
            .change = [=](Attempt& a) { set(a, at_three, "effective", "nan"); },
@@ -36,16 +36,16 @@ TEST(LearningRate, Rows) {
            .rank = 0,
            .mentions =
                {"`hyperparameter` line of the learning rate in arm lockstep_graph at step 3"}},
-          {.name = "another knob only",
+          {.name = "a line of another hyperparameter only",
            .change = [=](Attempt& a) { set(a, at_three, "name", "loss_scale"); },
            .rank = 0,
            .mentions = {"at step 3"}},
-          {.name = "bounds too wide to tell",
+          {.name = "bounds too wide to distinguish the steps",
            .change =
                [](Attempt& a) { set(a, {.rank = 0, .kind = "hyperparameter"}, "bound", 1.0); },
            .want = record::Result::unexercised,
            .rank = std::nullopt,
-           .mentions = {"a frozen one would not show"}},
+           .mentions = {"a frozen value would not be noticed"}},
           {.name = "a host rate that never changes",
            .change =
                [](Attempt& a) {
@@ -54,7 +54,7 @@ TEST(LearningRate, Rows) {
                },
            .want = record::Result::unexercised,
            .rank = std::nullopt,
-           .mentions = {"a frozen one would not show"}},
+           .mentions = {"a frozen value would not be noticed"}},
       });
 }
 
@@ -96,7 +96,7 @@ TEST(OptimizerStep, Rows) {
                      "effective", 3.0);
                },
            .rank = 0,
-           .mentions = {"the optimizer of arm lockstep_graph felt another step number at step 3",
+           .mentions = {"the optimizer of arm lockstep_graph used another step number at step 3",
                         "got 3", "want 4 within 0"}},
           {.name = "absent",
            .change = [=](Attempt& a) { erase(a, at_three); },
@@ -121,7 +121,7 @@ TEST(LossScale, Rows) {
           {.name = "frozen at capture (M95)",
            .change = [=](Attempt& a) { set(a, at_three, "effective", 4096.0); },
            .rank = 1,
-           .mentions = {"the backward of arm lockstep_graph felt another loss scale at step 3",
+           .mentions = {"the backward of arm lockstep_graph used another loss scale at step 3",
                         "got 4096"}},
           {.name = "one rank skipped a step (M96)",
            .change =

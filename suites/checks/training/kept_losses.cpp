@@ -1,4 +1,4 @@
-// D12: what a step hands out stays as it is. A caller may keep a loss to log it later.
+// D12: tensors that a step returned do not change later. A caller may keep a loss to log it later.
 #include "suites/checks/attempt/concat.h"
 #include "suites/checks/attempt/judgement.h"
 
@@ -6,7 +6,7 @@ namespace graphproof::checks::d12 {
 
 using record::HandedOutLine;
 
-/// The losses that lockstep_graph handed out in a replayed step are the same one step later.
+/// The losses that lockstep_graph returned in a replayed step are unchanged after the next step.
 record::CheckResult kept_losses(Judgement& judgement, const Attempt& attempt) {
   if (!judgement.has_replays()) return judgement.result("", "");
   for (const RankFiles& files : attempt.ranks) {
@@ -23,15 +23,16 @@ record::CheckResult kept_losses(Judgement& judgement, const Attempt& attempt) {
       judgement.defect(
           {.rank = files.rank,
            .step = step,
-           .what = concat("the ", what, " that arm ", arm, " handed out in step ", step,
+           .what = concat("the ", what, " that arm ", arm, " returned in step ", step,
                           " changed in the next step"),
            .got = concat("digest ", later.empty() ? "none" : later),
-           .want = concat(then.empty() ? "a digest" : then, ", as when they were handed out"),
-           .why = "whoever keeps a loss to log or average it later sees another step's"});
+           .want = concat(then.empty() ? "a digest" : then, ", as when they were returned"),
+           .why = "a caller that keeps a loss to log or average it later gets the loss of another "
+                  "step"});
     }
   }
   return judgement.result(concat("unchanged one step later on ", attempt.ranks.size(), " ranks"),
-                          "what was handed out");
+                          "the returned losses");
 }
 
 }  // namespace graphproof::checks::d12

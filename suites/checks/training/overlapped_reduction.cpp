@@ -1,4 +1,4 @@
-// D43: gradients are reduced while backward runs, in replays too.
+// D43: gradients are reduced during the backward, also in replays.
 #include <cmath>
 
 #include "suites/checks/attempt/arms.h"
@@ -8,8 +8,9 @@
 
 namespace graphproof::checks::d43 {
 
-/// In every step the reduction of all buckets of gradients, more than none, began while backward
-/// ran. PyTorch's reducer does not report when it begins.
+/// In every step there was at least one bucket of gradients, and the reduction of all buckets began
+/// during the backward. PyTorch's reducer does not report when it begins, so the check does not
+/// apply to it.
 record::CheckResult overlapped_reduction(Judgement& judgement, const Attempt& attempt) {
   const WatchedSteps watched(judgement.expected());
   for (const RankFiles& files : attempt.ranks)
@@ -30,11 +31,12 @@ record::CheckResult overlapped_reduction(Judgement& judgement, const Attempt& at
            .step = step,
            .what = concat(
                "arm ", watched.arm,
-               " began to reduce too few buckets of gradients under the backward of step ", step),
+               " began to reduce too few buckets of gradients during the backward of step ", step),
            .got = concat(line->effective, " of ", line->host, " buckets"),
-           .want = "all, more than none",
-           .why = "hooks that a replay does not call leave their buckets for the end of the step, "
-                  "where nothing hides the time"});
+           .want = "all, and at least one",
+           .why =
+               "a replay calls no hooks, so buckets that depend on hooks are reduced at the end of "
+               "the step, where their time is not hidden"});
     }
   return judgement.result(
       concat("all buckets in ", watched.count(), " steps on ", attempt.ranks.size(), " ranks"),

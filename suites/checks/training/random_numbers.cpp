@@ -1,4 +1,4 @@
-// D08: replays draw the random numbers that eager draws, and new ones each time.
+// D08: replays draw the same random numbers as eager steps, and new ones in each step.
 #include <map>
 #include <tuple>
 
@@ -19,10 +19,11 @@ LinesByGenerator ledger(Judgement& judgement, const RankFiles& files, std::strin
   return result;
 }
 
-/// Both arms' ledgers of one step; nothing when one is missing or they name different generators.
+/// The `rng` lines of both arms for one step, by generator.
 struct Step {
   LinesByGenerator eager, graph;
 };
+/// Absent, and reported, if an arm has no lines or the arms have different generators.
 std::optional<Step> step_of(Judgement& judgement, const RankFiles& files, std::int64_t step) {
   Step result{ledger(judgement, files, "lockstep_eager", step),
               ledger(judgement, files, "lockstep_graph", step)};
@@ -39,7 +40,7 @@ std::optional<Step> step_of(Judgement& judgement, const RankFiles& files, std::i
            .what = concat("generator `", generator, "` is in one arm only at step ", step),
            .got = concat("in ", line->arm, " alone"),
            .want = "in both arms",
-           .why = "a generator that one arm does not use draws no comparable numbers"});
+           .why = "numbers of a generator that only one arm uses cannot be compared"});
       return std::nullopt;
     }
   }
@@ -64,8 +65,8 @@ void judge_new_mask(Judgement& judgement, const RankFiles& files, const RngLine&
 
 }  // namespace
 
-/// In every replayed step each generator has the eager mask in the graph arm, and another mask in
-/// the next step.
+/// In every replayed step the graph arm's mask of each generator equals the eager arm's, and
+/// differs from the mask of the step before.
 record::CheckResult masks(Judgement& judgement, const Attempt& attempt) {
   if (!judgement.has_replays()) return judgement.result("", "");
   for (const RankFiles& files : attempt.ranks) {
@@ -76,7 +77,8 @@ record::CheckResult masks(Judgement& judgement, const Attempt& attempt) {
       bool any_mask = false;
       for (const auto& [generator, eager] : both->eager) {
         const RngLine& graph = *both->graph.at(generator);
-        // First, because a frozen mask also differs from eager's, and is the better diagnosis.
+        // Before the comparison: a frozen mask also differs from eager's, and is the better
+        // diagnosis.
         judge_new_mask(judgement, files, graph, step, earlier);
         judge_new_mask(judgement, files, *eager, step, earlier);
         const std::string &want = eager->mask, &got = graph.mask;
@@ -89,7 +91,7 @@ record::CheckResult masks(Judgement& judgement, const Attempt& attempt) {
                  concat("generator `", generator, "` drew another mask than eager at step ", step),
              .got = concat("mask ", got.empty() ? "none" : got),
              .want = concat("mask ", want.empty() ? "none" : want, ", as lockstep_eager"),
-             .why = "a replay that drops other elements trains another model"});
+             .why = "dropout of other elements trains another model"});
       }
       if (any_mask) {
         judgement.confirm(files.rank);

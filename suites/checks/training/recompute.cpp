@@ -1,5 +1,5 @@
-// D42: what backward computed again is what the forward computed, and it was computed again as
-// often as the case says.
+// D42: activations that the backward recomputes equal those of the forward, and they are recomputed
+// as often as the case asks.
 #include "suites/checks/attempt/arms.h"
 #include "suites/checks/attempt/concat.h"
 #include "suites/checks/attempt/judgement.h"
@@ -9,7 +9,7 @@ namespace {
 
 using record::RecomputeLine;
 
-/// The line of one part; evidence from before there were others names none.
+/// The line of one part. Old evidence has a single part without a name.
 const RecomputeLine* of_part(const std::vector<const RecomputeLine*>& lines,
                              const std::string& part) {
   for (const RecomputeLine* line : lines)
@@ -17,8 +17,8 @@ const RecomputeLine* of_part(const std::vector<const RecomputeLine*>& lines,
   return nullptr;
 }
 
-/// A defect for a layer whose recomputes in this step are not one for each microbatch, or where
-/// they are unknown.
+/// Reports a layer that was not recomputed exactly once for each microbatch of the step, or whose
+/// count is unknown.
 void judge_counts(Judgement& judgement, const RankFiles& files, const RecomputeLine& line,
                   const RecomputedPart& part, const std::string& where) {
   const auto &before = line.counter_before, &after = line.counter_after;
@@ -26,10 +26,10 @@ void judge_counts(Judgement& judgement, const RankFiles& files, const RecomputeL
   if (before.empty() || before.size() != after.size() || before.size() != layers) {
     judgement.defect({.rank = files.rank,
                       .step = line.step,
-                      .what = concat("the recompute counters around ", where, " are not there"),
+                      .what = concat("the recompute counters of ", where, " are missing"),
                       .got = concat(shown(before), " and ", shown(after)),
                       .want = "a count for each layer, before and after",
-                      .why = "a layer that nobody counts may not have been computed again"});
+                      .why = "a layer that is not counted may not have been recomputed"});
     return;
   }
   for (std::size_t layer = 0; layer < layers; ++layer) {
@@ -39,11 +39,12 @@ void judge_counts(Judgement& judgement, const RankFiles& files, const RecomputeL
         {.rank = files.rank,
          .step = line.step,
          .what = concat(part.name, " of layer ", layer,
-                        " was not computed again as often as it should in ", where),
+                        " was not recomputed once for each microbatch in ", where),
          .got = concat(ran, " times"),
          .want = concat(judgement.expected().microbatches, ", once for each microbatch"),
-         .why = "a recompute that is left out uses activations of another step, one too many draws "
-                "random numbers twice"});
+         .why =
+             "a missing recompute uses activations of another step; one too many draws its random "
+             "numbers again"});
     return;
   }
 }
@@ -52,19 +53,18 @@ void judge_pair(Judgement& judgement, const RankFiles& files, const RecomputeLin
                 const std::string& where, const char* what, const std::string& want,
                 const std::string& got, const char* why) {
   if (!want.empty() && want == got) return;
-  judgement.defect(
-      {.rank = files.rank,
-       .step = line.step,
-       .what = concat("recompute came to other ", what, " than the forward in ", where),
-       .got = concat("digest ", got.empty() ? "none" : got),
-       .want = concat("digest ", want.empty() ? "none" : want, ", as the forward"),
-       .why = why});
+  judgement.defect({.rank = files.rank,
+                    .step = line.step,
+                    .what = concat("recompute had other ", what, " than the forward in ", where),
+                    .got = concat("digest ", got.empty() ? "none" : got),
+                    .want = concat("digest ", want.empty() ? "none" : want, ", as the forward"),
+                    .why = why});
 }
 
 }  // namespace
 
-/// In every step each recomputed part was computed again once for each layer and microbatch, with
-/// the masks and the outputs of its forward.
+/// In every step each recomputed part was recomputed once for each layer and microbatch, with the
+/// same masks and outputs as in the forward.
 record::CheckResult recompute(Judgement& judgement, const Attempt& attempt) {
   const Expected& expected = judgement.expected();
   const auto [arm, first, last] = WatchedSteps(expected);
@@ -79,14 +79,14 @@ record::CheckResult recompute(Judgement& judgement, const Attempt& attempt) {
           continue;
         }
         const std::string where = concat("step ", step, " of arm ", arm);
-        // Masks first: another mask is why the outputs differ, and the better diagnosis.
+        // Masks first: if they differ, so do the outputs, and the masks are the better diagnosis.
         if (part.draws && attempt.axes.flag("dropout"))
-          judge_pair(judgement, files, *line, where, "masks", line->masks_digest,
-                     line->masks_again_digest,
-                     "a recompute that does not draw the forward's random numbers again gives "
-                     "gradients of another forward");
+          judge_pair(
+              judgement, files, *line, where, "masks", line->masks_digest, line->masks_again_digest,
+              "if a recompute draws other random numbers than the forward, its gradients are "
+              "those of another forward");
         judge_pair(judgement, files, *line, where, "outputs", line->outputs, line->outputs_again,
-                   "the gradients belong to a forward that never was, while the loss looks right");
+                   "the gradients are of a forward that was never run, while the loss looks right");
         judge_counts(judgement, files, *line, part, where);
         judgement.confirm(files.rank);
       }

@@ -20,12 +20,12 @@ TEST(Recompute, Rows) {
                [=](Attempt& a) { set(a, at_three, "masks_again_digest", "1111111111111111"); },
            .rank = 0,
            .mentions =
-               {"recompute came to other masks than the forward in step 3 of arm lockstep_graph",
+               {"recompute had other masks than the forward in step 3 of arm lockstep_graph",
                 "1111111111111111"}},
           {.name = "other outputs",
            .change = [=](Attempt& a) { set(a, at_three, "outputs_again", "1111111111111111"); },
            .rank = 0,
-           .mentions = {"recompute came to other outputs", "the loss looks right"}},
+           .mentions = {"recompute had other outputs", "the loss looks right"}},
           {.name = "no digest at all",
            .change =
                [=](Attempt& a) {
@@ -38,12 +38,12 @@ TEST(Recompute, Rows) {
            .change = [=](Attempt& a) { set(a, at_three, "counter_after", std::vector<int>{6, 6}); },
            .rank = 0,
            .mentions =
-               {"core_attn of layer 0 was not computed again as often as it should in step 3",
+               {"core_attn of layer 0 was not recomputed once for each microbatch in step 3",
                 "got 0 times", "want 2, once for each"}},
           {.name = "no counters",
            .change = [=](Attempt& a) { set(a, at_three, "counter_before", std::vector<int>{}); },
            .rank = 0,
-           .mentions = {"recompute counters around step 3"}},
+           .mentions = {"recompute counters of step 3"}},
           {.name = "absent",
            .change = [=](Attempt& a) { erase(a, at_three); },
            .rank = 0,
@@ -75,8 +75,7 @@ TEST(Recompute, OfABlockIsThatOfItsLayersAlone) {
     set(a, at_three, "counter_before", std::vector<int>{3, 3, 3});
     set(a, at_three, "counter_after", std::vector<int>{4, 4, 4});
   });
-  EXPECT_NE(record::to_text(result.message).find("recompute counters around step 3"),
-            std::string::npos)
+  EXPECT_NE(record::to_text(result.message).find("recompute counters of step 3"), std::string::npos)
       << "more layers than the case names";
 }
 
@@ -89,8 +88,7 @@ TEST(Recompute, OfABlockCountsInEveryChunkOfAStage) {
     set(a, {.rank = 1, .kind = "recompute", .arm = "lockstep_graph", .step = 3}, "counter_before",
         std::vector<int>{3});
   });
-  EXPECT_NE(record::to_text(result.message).find("recompute counters around step 3"),
-            std::string::npos)
+  EXPECT_NE(record::to_text(result.message).find("recompute counters of step 3"), std::string::npos)
       << "the second chunk's layer is not counted";
 }
 

@@ -1,5 +1,5 @@
-// D47: a job that goes on from a checkpoint, in a fresh model and under live graphs, leaves what
-// the job left that saved it.
+// D47: a job that resumes from a checkpoint ends with the same results as the job that saved it, in
+// a new model and in one whose graphs exist already.
 #include <array>
 
 #include "suites/checks/attempt/comparison.h"
@@ -13,8 +13,8 @@ using record::ResumedLine;
 constexpr std::array kPairs{ArmPair{"resumed", "lockstep_graph", "resumed"},
                             ArmPair{"loaded", "lockstep_graph", "loaded"}};
 
-/// Steps that each of the two runs, and how many launches both need: the first one warms up before
-/// it captures.
+/// What the two resumed runs do: their first step, and the graph launches of both together. Only
+/// the run in a new model warms up and captures.
 struct Resumed {
   std::int64_t first_step, replays;
 };
@@ -35,13 +35,14 @@ void judge_replays(Judgement& judgement, const RankFiles& files, const Resumed& 
        .what = "the resumed job did not replay every step after its warm-up",
        .got = concat(line->replays, " replays from step ", line->step, " on"),
        .want = concat(want.replays, " from step ", want.first_step, " on"),
-       .why = "steps that ran eagerly make the numbers agree and prove nothing about the graph"});
+       .why = "steps that ran eagerly agree in their numbers and prove nothing about the graph"});
 }
 
 }  // namespace
 
-/// A job that goes on from a checkpoint leaves what the job left that saved it, in a fresh model
-/// and once more under its live graphs, from as many replays as these steps need.
+/// A job that resumes from a checkpoint ends with the same results as the job that saved it: in a
+/// new model, and then again in that model with its graphs. Both runs replay every step after the
+/// warm-up.
 record::CheckResult resume(Judgement& judgement, const Attempt& attempt) {
   if (!judgement.has_replays()) return judgement.result("", "");
   const Resumed want = resumed(judgement.expected());
@@ -53,7 +54,7 @@ record::CheckResult resume(Judgement& judgement, const Attempt& attempt) {
   return judgement.result(
       concat("steps from ", want.first_step, " on equal on ", attempt.ranks.size(), " ranks, with ",
              want.replays, " replays"),
-      "what the job left that saved the checkpoint, in a fresh model and under live graphs");
+      "the results of the job that saved the checkpoint, in a new model and with its graphs");
 }
 
 }  // namespace graphproof::checks::d47

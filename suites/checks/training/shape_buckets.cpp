@@ -1,6 +1,5 @@
-// D43: steps of changing length from a bounded cache of graphs. What the cache should have done
-// follows from the case and the recorded lengths alone, so a cache that decides otherwise shows
-// even where numbers agree.
+// D43: steps of changing length replay graphs of a bounded cache. What the cache should do follows
+// from the case and the recorded lengths, so wrong decisions are noticed even if the numbers agree.
 #include <algorithm>
 #include <iterator>
 #include <map>
@@ -17,7 +16,8 @@ namespace {
 using record::BucketLine;
 using record::EvictionsLine;
 
-/// A cache that evicts the least recently used, fed with the longest microbatch of each step.
+/// A cache that evicts the least recently used length. Its input is the longest microbatch of each
+/// step.
 class Cache {
  public:
   Cache(const Axes& axes, const Expected& expected)
@@ -35,7 +35,7 @@ class Cache {
     std::int64_t length = 0;
     bool replayed = false;
     std::int64_t captures = 0, replays = 0;  // so far
-    Lengths resident, evicted;               // resident: the latest used first
+    Lengths resident, evicted;               // resident: the most recently used one first
     bool operator==(const Step&) const = default;
   };
   Step step(std::int64_t longest) {
@@ -69,10 +69,10 @@ class Cache {
             resident_,
             evicted};
   }
-  /// What the steps so far did not show; empty where they showed all.
+  /// What the steps so far did not exercise; empty if they exercised everything.
   std::string missing() const {
     if (evictions_ == 0) return "no graph was evicted";
-    if (!back_) return "no evicted length came back";
+    if (!back_) return "no evicted length was used again";
     if (!replayed_behind_) return "no graph was replayed after another one had been destroyed";
     return beyond_ ? "" : "no step was longer than the largest bucket";
   }
@@ -94,9 +94,9 @@ std::string step_text(const Cache::Step& step) {
 
 }  // namespace
 
-/// Every step of changing length was padded, captured, replayed and evicted another length's
-/// graphs as a cache that evicts the least recently used would do. Unexercised where nothing was
-/// evicted, came back, or was too long.
+/// In every step the padding, captures, replays and evictions are those of a cache that evicts the
+/// least recently used length. Unexercised if no length was evicted, none was used again after its
+/// eviction, or none was longer than the largest bucket.
 record::CheckResult shape_buckets(Judgement& judgement, const Attempt& attempt) {
   if (!judgement.has_replays()) return judgement.result("", "");
   std::size_t steps = 0;
@@ -114,7 +114,7 @@ record::CheckResult shape_buckets(Judgement& judgement, const Attempt& attempt) 
                           .got = concat("step ", line.step, " of length ", line.longest),
                           .want = concat("step ", next - 1, " of a length up to ",
                                          attempt.axes.integer("seq_length")),
-                          .why = "what the cache should hold follows from all steps before"});
+                          .why = "what the cache should hold depends on all earlier steps"});
         break;
       }
       const Cache::Step want = cache.step(line.longest);
@@ -127,15 +127,16 @@ record::CheckResult shape_buckets(Judgement& judgement, const Attempt& attempt) 
       judgement.defect(
           {.rank = files.rank,
            .step = line.step,
-           .what = concat("the step of length ", line.longest,
-                          " did not take the graph that it should"),
+           .what = concat("the step of length ", line.longest, " did not use the expected graph"),
            .got = step_text(got),
            .want = step_text(want),
-           .why = "another length's graph reads a shape of its own; one too many captures costs "
-                  "what replays save"});
+           .why =
+               "a graph of another length reads another shape, and unnecessary captures cost the "
+               "time that replays save"});
       break;
     }
-    // The comparisons and the last evictions name steps too.
+    // Comparisons and `evictions` lines have step numbers too, so they show whether steps are
+    // missing at the end.
     std::int64_t end = 0;
     for (const CompareLine* line : comparisons(judgement, files, kInLockstep.compared))
       end = std::max(end, line->step + 1);
@@ -148,7 +149,7 @@ record::CheckResult shape_buckets(Judgement& judgement, const Attempt& attempt) 
   }
   return judgement.result(
       concat(steps, " steps from the graphs of their lengths on ", attempt.ranks.size(), " ranks"),
-      "the least recently used length goes, and every step replays its own");
+      "the least recently used length is evicted, and every step replays its own");
 }
 
 }  // namespace graphproof::checks::d43
