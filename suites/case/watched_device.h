@@ -1,6 +1,5 @@
-// The rank's device as an engine sees it in one arm, with a counter at the only door to a graph:
-// captures begun and ended, launches. So the evidence of a replay does not rest on what an engine
-// says of itself.
+// The device of a rank as the engine of one arm sees it. It counts captures and graph launches, so
+// that the evidence of a replay does not depend on the engine's own counts.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +12,7 @@
 
 namespace graphproof::suites {
 
+/// What the engine of an arm did with graphs.
 struct GraphCounts {
   std::int64_t captures_begun = 0;
   std::int64_t captures_ended = 0;    // successfully
@@ -22,7 +22,7 @@ struct GraphCounts {
   std::set<const void*> generators;                         // that were registered with a graph
   bool watch_operands = false;
   std::optional<capture::Operands>
-      operands;  // of the launches since take_operands(), each looked at just before it
+      operands;  // of the launches since take_operands(), each inspected just before it
 };
 
 /// Passes every call on to `device`, which outlives it; graphs may outlive it.
@@ -31,7 +31,7 @@ class WatchedDevice final : public capture::ForwardingDevice {
   explicit WatchedDevice(capture::Device& device);
 
   const GraphCounts& counts() const { return *counts_; }
-  /// From now on every launch looks first at the memory that its graph will touch.
+  /// From now on the operands of each graph are inspected before every launch.
   void watch_operands() { counts_->watch_operands = true; }
   std::optional<capture::Operands> take_operands() {
     return std::exchange(counts_->operands, std::nullopt);

@@ -69,7 +69,7 @@ TEST(Evidence, WithoutItsTrueEndIsNotComplete) {
   const Row kRows[] = {
       {"", "empty"},
       {start, "no end"},
-      {start + end_of(false, 1), "end says incomplete"},
+      {start + end_of(false, 1), "the end line is incomplete"},
       {start + end_of(true, 2), "a line is lost"},
       {torn, "torn in its newline"},
       {start + end_of(true, 1) + phase, "goes on after its end"},

@@ -1,4 +1,4 @@
-// Evidence of a case as a whole: what it is, how far it came, and how it ended.
+// Evidence of a case as a whole: which case it is, its progress, and how it ended.
 #pragma once
 
 #include "reports/record/evidence/table/field_table.h"
@@ -8,8 +8,9 @@ namespace graphproof::record {
 inline constexpr std::string_view kEvidenceSchema = "graphproof-evidence/1";
 
 struct StartLine {
-  static constexpr std::string_view kKind = "start",
-                                    kDoc = "The first line of every file: whose evidence it is.";
+  static constexpr std::string_view
+      kKind = "start",
+      kDoc = "The first line of every file: which case and rank it belongs to.";
   std::string schema = std::string(kEvidenceSchema);
   std::optional<std::int64_t> revision;
   std::string case_id;
@@ -25,7 +26,7 @@ struct StartLine {
     field("schema", &StartLine::schema, "format of the file", "graphproof-evidence/1",
           {.one_of = kEvidenceSchema});
     field("revision", &StartLine::revision,
-          "evidence revision that the rank writes; a file without it is of revision 1", 9,
+          "evidence revision that the rank writes; a file without it has revision 1", 9,
           {.at_least = 1, .since = 2});
     field("case", &StartLine::case_id, "id of the case", "9d2c0f6a1b3e4d57", kDigest);
     field("attempt", &StartLine::attempt, "which attempt at the case, from 1", 1, kPositive);
@@ -38,7 +39,7 @@ struct StartLine {
           {.pattern = "^(none|M[0-9]{2,3})$"});
     field("t_ms", &StartLine::t_ms, "the rank's monotonic clock (ms)", 1000, kCount);
     field("shared_gpus", &StartLine::shared_gpus,
-          "how many GPUs the ranks of this host share; absent where each rank has its own", 1,
+          "how many GPUs the ranks of this host share; absent if each rank has its own", 1,
           kPositive);
   }
 };
@@ -69,7 +70,7 @@ struct ConfigLine {
           JsonText{R"({"allocator": "default", "autograd_threads": "off",
                        "capture_mode": "thread_local", "NCCL_GRAPH_REGISTER": "unset"})"});
     field("effective", &ConfigLine::effective,
-          "settings in force, as the libraries themselves report them, and versions",
+          "settings in effect and versions, as the libraries report them",
           JsonText{R"({"allocator": "default", "autograd_threads": "off",
                        "capture_mode": "thread_local", "mpi_thread_level": "serialized",
                        "nccl_compiled": "none", "nccl_loaded": "none", "libnccl_mapped": 0,
@@ -80,7 +81,7 @@ struct ConfigLine {
 struct VoteLine {
   static constexpr std::string_view
       kKind = "vote",
-      kDoc = "The ranks agreed at the end of a phase: the code that each of them voted.";
+      kDoc = "The vote of all ranks at the end of a phase: the code of each rank.";
   Phase phase = Phase::init;
   std::vector<std::int64_t> codes;
 
@@ -94,7 +95,7 @@ struct VoteLine {
 
 struct ErrorLine {
   static constexpr std::string_view kKind = "error",
-                                    kDoc = "An error that the rank met and where it met it.";
+                                    kDoc = "An error of the rank, and where it happened.";
   Phase phase = Phase::validate;
   std::string arm;
   std::int64_t step = 0;
@@ -104,13 +105,13 @@ struct ErrorLine {
 
   template <class Visitor>
   static void fields(Visitor& field) {
-    field("phase", &ErrorLine::phase, "phase in which it was met", "capture");
+    field("phase", &ErrorLine::phase, "phase in which it happened", "capture");
     field("arm", &ErrorLine::arm, "the arm; empty outside arms", "lockstep_graph");
     field("step", &ErrorLine::step, "step of the arm, from 0; -1 outside steps", 2,
           {.at_least = -1});
-    field("type", &ErrorLine::type, "whose error it is", "cuda",
+    field("type", &ErrorLine::type, "library or kind of the error", "cuda",
           {.one_of = "cuda|nccl|mpi|exception"});
-    field("code", &ErrorLine::code, "its number there; 0 where it has none", 900);
+    field("code", &ErrorLine::code, "its number in that library; 0 if it has none", 900);
     field("call", &ErrorLine::call, "operator or library call that failed",
           "aten::_local_scalar_dense");
     field("message", &ErrorLine::message, "its text",
@@ -161,13 +162,13 @@ struct TeardownLine {
     field("ms", &TeardownLine::ms, "time it took (ms)", 1.2, kCount);
     field("limit_ms", &TeardownLine::limit_ms, "its limit (ms)", 30000, kPositive);
     field("in_flight", &TeardownLine::in_flight,
-          "of step graphs: graphs that were dropped while the device still ran them", 0, kCount);
+          "for step graphs: graphs that were destroyed while the device still ran them", 0, kCount);
   }
 };
 
 struct EndLine {
   static constexpr std::string_view kKind = "end",
-                                    kDoc = "The last line: whether the case went its whole way.";
+                                    kDoc = "The last line: whether the case ran to its end.";
   bool complete = false;
   std::int64_t lines = 0;
   Phase last_phase = Phase::validate;
@@ -175,7 +176,7 @@ struct EndLine {
 
   template <class Visitor>
   static void fields(Visitor& field) {
-    field("complete", &EndLine::complete, "the case went its whole way", true);
+    field("complete", &EndLine::complete, "whether the case ran to its end", true);
     field("lines", &EndLine::lines, "lines of the file before this one", 38, kCount);
     field("last_phase", &EndLine::last_phase, "the last phase that the rank entered",
           "teardown_comm");

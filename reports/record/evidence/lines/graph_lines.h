@@ -1,11 +1,12 @@
-// Evidence of captures and replays: what a graph holds, what it was launched on, and what it left.
+// Evidence of captures and replays: what a graph contains, the memory that it used, and its
+// results.
 #pragma once
 
 #include "reports/record/evidence/table/field_table.h"
 
 namespace graphproof::record {
 
-/// How often a module that is captured alone had run before its capture, by its own count.
+/// How often a module that is captured on its own ran before its capture, by its own count.
 struct ModuleRuns {
   std::int64_t forwards = 0, backwards = 0;
 
@@ -58,7 +59,7 @@ struct CaptureLine {
     field("pool_bytes", &CaptureLine::pool_bytes, "bytes that the capture added to graph pools",
           4194304, kCount);
     field("warmups", &CaptureLine::warmups,
-          "runs of the captured work before the capture, as the engine says", 2, kCount);
+          "runs of the captured work before the capture, as the engine reports", 2, kCount);
     field("pools", &CaptureLine::pools, "graph pools that the arm has used so far", 1,
           {.at_least = 0, .since = 2});
     field("generators", &CaptureLine::generators,
@@ -72,7 +73,7 @@ struct CaptureLine {
     field("counter_after", &CaptureLine::counter_after, "the same after the capture",
           JsonText{"[2, 2]"}, kCount);
     field("module_runs", &CaptureLine::module_runs,
-          "of a module that is captured alone: how often it had run before", {},
+          "for a module that is captured on its own: how often it ran before", {},
           {.since = 9, .may_be_null = true});
   }
 };
@@ -92,7 +93,7 @@ struct StateLine {
   }
 };
 
-/// A tensor that does not lie where a graph captured it.
+/// A tensor whose address is not the one that a graph captured.
 struct MovedTensor {
   std::string tensor, captured, now;
 
@@ -122,14 +123,14 @@ struct AddressLine {
     field("graph", &AddressLine::graph, "name of the graph", "training", kFilled);
     field("registered", &AddressLine::registered, "static tensors whose addresses are known", 31,
           kCount);
-    field("moved", &AddressLine::moved, "those that lie elsewhere now");
+    field("moved", &AddressLine::moved, "those whose addresses differ now");
   }
 };
 
 struct PoisonLine {
   static constexpr std::string_view
       kKind = "poison",
-      kDoc = "Outputs of a replay were filled with a canary before it, and looked at after it.";
+      kDoc = "Outputs of a replay were filled with a canary before it, and inspected after it.";
   std::string arm;
   std::int64_t step = 0, outputs = 0, compared = 0, bytes = 0, canary_words = 0;
   std::optional<std::int64_t> launches, announced, inspected;
@@ -139,21 +140,20 @@ struct PoisonLine {
   static void fields(Visitor& field) {
     field("arm", &PoisonLine::arm, "the arm", "lockstep_graph", kFilled);
     field("step", &PoisonLine::step, "step of the arm, from 0", 2, kCount);
-    field("outputs", &PoisonLine::outputs, "of the compared tensors, those that were poisoned", 14,
-          kCount);
+    field("outputs", &PoisonLine::outputs, "compared tensors that were filled", 14, kCount);
     field("compared", &PoisonLine::compared, "tensors that the step's comparison reads", 14,
           kCount);
-    field("bytes", &PoisonLine::bytes, "bytes poisoned", 65536, kCount);
+    field("bytes", &PoisonLine::bytes, "bytes filled", 65536, kCount);
     field("canary_words", &PoisonLine::canary_words, "canaries that were left after the replay", 0,
           kCount);
     field("launches", &PoisonLine::launches, "graph launches, counted on the device", 1,
           {.at_least = 0, .since = 9});
     field("announced", &PoisonLine::announced, "launches that the engine announced before", 1,
           {.at_least = 0, .since = 9});
-    field("inspected", &PoisonLine::inspected, "launches whose outputs were looked at afterwards",
+    field("inspected", &PoisonLine::inspected, "launches whose outputs were inspected afterwards",
           1, {.at_least = 0, .since = 9});
     field("unregistered", &PoisonLine::unregistered,
-          "tensors that the step hands out and whose addresses are not registered", JsonText{"[]"},
+          "tensors that the step returned and whose addresses are not registered", JsonText{"[]"},
           {.filled = true, .since = 9});
   }
 };
@@ -202,7 +202,7 @@ struct OperandsLine {
   static void fields(Visitor& field) {
     field("arm", &OperandsLine::arm, "the arm", "lockstep_graph", kFilled);
     field("step", &OperandsLine::step, "step of the arm, from 0", 3, kCount);
-    field("blocks", &OperandsLine::blocks, "blocks of memory looked at", 120, kCount);
+    field("blocks", &OperandsLine::blocks, "blocks of memory inspected", 120, kCount);
     field("freed", &OperandsLine::freed, "those that were freed since the capture",
           JsonText{R"(["0x7f0000000200, 4096 bytes"])"}, kFilled);
   }
@@ -211,7 +211,7 @@ struct OperandsLine {
 struct HandedOutLine {
   static constexpr std::string_view
       kKind = "handed_out",
-      kDoc = "What a step handed out to its caller, as it was then and one step later.";
+      kDoc = "What a step returned to its caller, as it was then and one step later.";
   std::string arm;
   std::int64_t step = 0;
   std::string what, digest, later_digest;
@@ -219,8 +219,8 @@ struct HandedOutLine {
   template <class Visitor>
   static void fields(Visitor& field) {
     field("arm", &HandedOutLine::arm, "the arm", "lockstep_graph", kFilled);
-    field("step", &HandedOutLine::step, "step that handed it out, from 0", 3, kCount);
-    field("what", &HandedOutLine::what, "what was handed out", "losses", kFilled);
+    field("step", &HandedOutLine::step, "step that returned it, from 0", 3, kCount);
+    field("what", &HandedOutLine::what, "what was returned", "losses", kFilled);
     field("digest", &HandedOutLine::digest, "its digest then", "3f9ac1d20b7e6655", kDigest);
     field("later_digest", &HandedOutLine::later_digest, "its digest one step later",
           "3f9ac1d20b7e6655", kDigest);
@@ -230,7 +230,7 @@ struct HandedOutLine {
 struct FailedCaptureLine {
   static constexpr std::string_view
       kKind = "failed_capture",
-      kDoc = "A capture that failed, was given up, and what it left in its pool.";
+      kDoc = "A capture that failed and was abandoned, and what it left in its pool.";
   std::string arm, graph;
   std::int64_t code = 0;
   std::string site, message;
@@ -267,11 +267,11 @@ struct ScribbledLine {
 };
 
 struct DelayedStepsLine {
-  static constexpr std::string_view
-      kKind = "delayed_steps",
-      kDoc =
-          "Steps of an arm before which the other streams, or in turn its own stream, were "
-          "delayed.";
+  static constexpr std::string_view kKind = "delayed_steps",
+                                    kDoc =
+                                        "Steps of an arm before which streams were delayed: its "
+                                        "own stream in one step, all others "
+                                        "in the next.";
   std::string arm;
   std::vector<std::int64_t> steps;
   double ms = 0;
@@ -306,7 +306,7 @@ struct EvaluatedLine {
     field("captures", &EvaluatedLine::captures, "graphs captured for evaluation", 1, kCount);
     field("replays", &EvaluatedLine::replays, "graph launches", 3, kCount);
     field("announced", &EvaluatedLine::announced,
-          "of the replays, those whose addresses and outputs were looked at", 3,
+          "replays that were announced, so that addresses and outputs were inspected", 3,
           {.at_least = 0, .since = 5});
   }
 };
@@ -314,7 +314,7 @@ struct EvaluatedLine {
 struct ResumedLine {
   static constexpr std::string_view
       kKind = "resumed",
-      kDoc = "A job that goes on from a checkpoint: where it began and how often it replayed.";
+      kDoc = "A job that resumes from a checkpoint: its first step and its replays.";
   std::string arm;
   std::int64_t step = 0, replays = 0;
 
@@ -343,13 +343,14 @@ struct BucketLine {
     field("step", &BucketLine::step, "step of the arm, from 0", 6, kCount);
     field("longest", &BucketLine::longest, "longest microbatch on any rank (tokens)", 11,
           kPositive);
-    field("length", &BucketLine::length, "what the microbatches were padded to (tokens)", 12,
-          kPositive);
+    field("length", &BucketLine::length, "length to which the microbatches were padded (tokens)",
+          12, kPositive);
     field("replayed", &BucketLine::replayed, "whether the step was a replay", true);
     field("captures", &BucketLine::captures, "captures of the arm so far", 3, kCount);
     field("replays", &BucketLine::replays, "graph launches of the arm so far", 4, kCount);
-    field("resident", &BucketLine::resident, "lengths that have graphs, the latest used first",
-          JsonText{"[12, 4]"}, kPositive);
+    field("resident", &BucketLine::resident,
+          "lengths that have graphs, the most recently used one first", JsonText{"[12, 4]"},
+          kPositive);
     field("evicted", &BucketLine::evicted, "lengths whose graphs this step evicted",
           JsonText{"[8]"}, kPositive);
     field("captured_bytes", &BucketLine::captured_bytes,

@@ -1,4 +1,4 @@
-// Evidence of what a case used: memory, time, collectives, and the order of its accesses.
+// Evidence of the resources that a case used, memory, time and collectives, and of races.
 #pragma once
 
 #include "reports/record/evidence/table/field_table.h"
@@ -42,7 +42,7 @@ struct CollectivesLine {
 struct PlacementLine {
   static constexpr std::string_view
       kKind = "placement",
-      kDoc = "Where a buffer of the single collective lies in physical memory.";
+      kDoc = "The place in physical memory of a buffer of the case's single collective.";
   std::string arm, buffer;
   std::int64_t bytes = 1, offset = 0, span_bytes = 0;
   bool straddles = false;
@@ -55,7 +55,7 @@ struct PlacementLine {
     field("offset", &PlacementLine::offset, "offset in its span of physical memory (bytes)",
           12582912, kCount);
     field("span_bytes", &PlacementLine::span_bytes, "size of that span", 20971520, kCount);
-    field("straddles", &PlacementLine::straddles, "whether it reaches across the end of the span",
+    field("straddles", &PlacementLine::straddles, "whether it extends past the end of the span",
           true);
   }
 };
@@ -97,9 +97,9 @@ struct TimingLine {
   static void fields(Visitor& field) {
     field("arm", &TimingLine::arm, "the arm", "solo_graph", kFilled);
     field("step", &TimingLine::step, "step of the arm, from 0", 4, kCount);
-    field("wall_ms", &TimingLine::wall_ms, "until the device was done (ms)", 1.71, kCount);
-    field("launch_ms", &TimingLine::launch_ms, "until the host had enqueued the step (ms)", 0.12,
-          kCount);
+    field("wall_ms", &TimingLine::wall_ms, "time until the device had finished (ms)", 1.71, kCount);
+    field("launch_ms", &TimingLine::launch_ms, "time until the host had enqueued the step (ms)",
+          0.12, kCount);
   }
 };
 
@@ -122,13 +122,13 @@ struct BusyLine {
 struct RacesLine {
   static constexpr std::string_view
       kKind = "races",
-      kDoc = "On the simulated device: accesses to the same bytes that nothing orders.";
+      kDoc = "On the simulated device: accesses to the same bytes in no defined order.";
   std::int64_t accesses = 0, count = 0;
   std::vector<std::string> found;
 
   template <class Visitor>
   static void fields(Visitor& field) {
-    field("accesses", &RacesLine::accesses, "accesses looked at", 18211, kCount);
+    field("accesses", &RacesLine::accesses, "accesses checked", 18211, kCount);
     field("count", &RacesLine::count, "races among them", 1, kCount);
     field("found", &RacesLine::found, "the first races",
           JsonText{R"(["aten::copy_ writes 256 bytes on stream 2 that aten::index reads on stream )"

@@ -6,10 +6,10 @@
 
 namespace graphproof::record {
 
-/// Whose inputs a step had: those of the step that was captured, or new ones.
+/// Which inputs a step had: those of the step that was captured, or new ones.
 inline constexpr FieldLimits kInputs{.one_of = "capture|fresh"};
 
-/// Digests of the tensors that a step left.
+/// Digests of the results of a step.
 struct StepDigests {
   std::string grads, params, losses;
   bool operator==(const StepDigests&) const = default;
@@ -37,17 +37,19 @@ struct StepLine {
   static void fields(Visitor& field) {
     field("arm", &StepLine::arm, "the arm", "eager_a", kFilled);
     field("step", &StepLine::step, "step of the arm, from 0", 0, kCount);
-    field("input", &StepLine::input, "whose inputs the step had", "capture", kInputs);
+    field("input", &StepLine::input,
+          "inputs of the step: those of the captured step, or fresh ones", "capture", kInputs);
     field("loss", &StepLine::loss, "loss of each microbatch", JsonText{"[4.8521, 4.8611]"});
     field("loss_bits", &StepLine::loss_bits, "digest of the losses", "3f9ac1d20b7e6655", kDigest);
     field("grad_norm", &StepLine::grad_norm, "norm of all gradients", 1.2345);
-    field("digest", &StepLine::digest, "digests of the tensors that the step left");
+    field("digest", &StepLine::digest, "digests of the results");
     field("learning_rate", &StepLine::learning_rate, "learning rate on the host", 0.1);
-    field("ms", &StepLine::ms, "time of the step, with a wait for the device (ms)", 3.1, kCount);
+    field("ms", &StepLine::ms, "time of the step, including the wait for the device (ms)", 3.1,
+          kCount);
   }
 };
 
-/// The element in which two tensors differ, and by how much they differ in all.
+/// The first element in which two tensors differ, and how much they differ overall.
 struct TensorMismatch {
   std::string tensor;
   std::int64_t element = 0;
@@ -73,7 +75,7 @@ struct TensorMismatch {
 struct CompareLine {
   static constexpr std::string_view
       kKind = "compare",
-      kDoc = "What two arms left after the same step, compared byte for byte.";
+      kDoc = "The results of two arms after the same step, compared byte for byte.";
   std::string left, right, compared;
   std::int64_t step = 0;
   std::string input;
@@ -85,12 +87,13 @@ struct CompareLine {
   static void fields(Visitor& field) {
     field("left", &CompareLine::left, "the arm that is right by definition", "lockstep_eager",
           kFilled);
-    field("right", &CompareLine::right, "the arm that has to have the same", "lockstep_graph",
+    field("right", &CompareLine::right, "the arm that must have the same", "lockstep_graph",
           kFilled);
     field("compared", &CompareLine::compared, "which comparison of the case this is", "lockstep",
           kFilled);
     field("step", &CompareLine::step, "step of both arms, from 0", 3, kCount);
-    field("input", &CompareLine::input, "whose inputs the step had", "fresh", kInputs);
+    field("input", &CompareLine::input,
+          "inputs of the step: those of the captured step, or fresh ones", "fresh", kInputs);
     field("tensors", &CompareLine::tensors, "tensors compared", 33, kCount);
     field("bytes", &CompareLine::bytes, "bytes compared", 262144, kCount);
     field("equal", &CompareLine::equal, "whether all bytes are equal", false);
@@ -103,8 +106,8 @@ struct DivergenceLine {
   static constexpr std::string_view
       kKind = "divergence",
       kDoc =
-          "A case whose arms differ was run again and looked at operator by operator: the first "
-          "result that differs.";
+          "The first operator whose result differs, found in a second run of a case whose arms "
+          "differ.";
   std::string left, right;
   std::int64_t step = 0;
   bool found = false;
@@ -128,14 +131,15 @@ struct DivergenceLine {
     field("direction", &DivergenceLine::direction, "forward, backward, or empty outside both",
           "forward", {.one_of = "|forward|backward"});
     field("operator", &DivergenceLine::op, "the operator", "aten::mul");
-    field("taps", &DivergenceLine::taps, "results compared up to there", 412, kCount);
+    field("taps", &DivergenceLine::taps, "results compared up to this one", 412, kCount);
     field("mismatch", &DivergenceLine::mismatch, "how the two results differ", {},
           {.null_when_empty = true});
     field("why", &DivergenceLine::why, "why no result was found, or why one is not comparable", "");
   }
 };
 
-/// How far tensors lie from a reference, in the tensor that comes nearest to its bound.
+/// The distance of tensors from a reference. The figures are of the worst tensor: the one whose
+/// distance is the largest share of its bound.
 struct Distance {
   std::int64_t tensors = 0;
   double max_abs = 0, max_rel = 0, bound = 0;
@@ -148,9 +152,8 @@ struct Distance {
           1.2e-7);
     field("max_rel", &Distance::max_rel, "the same, relative to the tensor's largest element",
           2.5e-8);
-    field("bound", &Distance::bound, "what max_abs may be at most", 3.1e-6);
-    field("worst", &Distance::worst, "the tensor that comes nearest to its bound", "losses",
-          kFilled);
+    field("bound", &Distance::bound, "the largest max_abs that is allowed", 3.1e-6);
+    field("worst", &Distance::worst, "name of the worst tensor", "losses", kFilled);
     field("why", &Distance::why, "where the bound comes from",
           "sum of 64 fp32 products in another order: 64 * 2^-24, times 8 chained layers", kFilled);
   }
@@ -159,7 +162,7 @@ struct Distance {
 struct ReferenceLine {
   static constexpr std::string_view
       kKind = "reference",
-      kDoc = "How far the parallel eager step lies from the same step on one rank.";
+      kDoc = "The distance of the parallel eager step from the same step on one rank.";
   std::string compared;
   std::optional<std::string> precision;
   Distance distance;
@@ -176,7 +179,7 @@ struct ReferenceLine {
 struct PaddingLine {
   static constexpr std::string_view
       kKind = "padding",
-      kDoc = "How far losses and gradients of a padded step lie from those without padding.";
+      kDoc = "The distance of losses and gradients of a padded step from those without padding.";
   std::int64_t step = 0, length = 1;
   std::vector<std::int64_t> lengths;
   Distance distance;
@@ -217,8 +220,8 @@ struct HyperparameterLine {
   static constexpr std::string_view
       kKind = "hyperparameter",
       kDoc =
-          "A number that the host changes between steps, and what the step really used: the "
-          "learning rate, Adam's step number, the loss scale, and counts of the host's work.";
+          "A number of the host and the one that the step used: learning rate, Adam's step number, "
+          "loss scale, and counts of the host's work.";
   std::string arm;
   std::int64_t step = 0;
   std::string name;
@@ -228,17 +231,17 @@ struct HyperparameterLine {
   static void fields(Visitor& field) {
     field("arm", &HyperparameterLine::arm, "the arm", "lockstep_graph", kFilled);
     field("step", &HyperparameterLine::step, "step of the arm, from 0", 2, kCount);
-    field("name", &HyperparameterLine::name, "what it is", "learning_rate", kFilled);
+    field("name", &HyperparameterLine::name, "name of the number", "learning_rate", kFilled);
     field("host", &HyperparameterLine::host, "what the host set or expects", 0.09);
     field("effective", &HyperparameterLine::effective, "what the step used, measured", 0.0900001);
-    field("bound", &HyperparameterLine::bound, "how far the measurement may be off", 0.0005);
+    field("bound", &HyperparameterLine::bound, "largest error of the measurement", 0.0005);
   }
 };
 
 struct RecomputeLine {
   static constexpr std::string_view
       kKind = "recompute",
-      kDoc = "What backward computed again in a step, and what the forward had computed.";
+      kDoc = "What the backward of a step recomputed, and what the forward had computed.";
   std::string arm;
   std::int64_t step = 0;
   std::optional<std::string> part;
@@ -251,8 +254,8 @@ struct RecomputeLine {
   static void fields(Visitor& field) {
     field("arm", &RecomputeLine::arm, "the arm", "lockstep_graph", kFilled);
     field("step", &RecomputeLine::step, "step of the arm, from 0", 2, kCount);
-    field("part", &RecomputeLine::part,
-          "the part of a layer that is computed again; core_attn where it is absent", "core_attn",
+    field("part", &RecomputeLine::part, "the recomputed part of a layer; core_attn if it is absent",
+          "core_attn",
           {.one_of = "core_attn|mlp|moe|moe_act|attention_norm|mlp_norm|shared_experts|layer"});
     field("counter_before", &RecomputeLine::counter_before,
           "recomputes of each layer before the step", JsonText{"[4, 4]"}, kCount);
@@ -260,19 +263,20 @@ struct RecomputeLine {
           JsonText{"[6, 6]"}, kCount);
     field("outputs", &RecomputeLine::outputs, "digest of what the forward computed",
           "55aa01cc90ef1234", kDigestOrEmpty);
-    field("outputs_again", &RecomputeLine::outputs_again, "digest of what backward computed again",
+    field("outputs_again", &RecomputeLine::outputs_again, "digest of what the backward recomputed",
           "55aa01cc90ef1234", kDigestOrEmpty);
-    field("masks", &RecomputeLine::masks, "dropout masks drawn twice", 4, kCount);
+    field("masks", &RecomputeLine::masks, "dropout masks in the recomputed part", 4, kCount);
     field("masks_digest", &RecomputeLine::masks_digest, "digest of those of the forward",
           "77aa01cc90ef1234", kDigestOrEmpty);
-    field("masks_again_digest", &RecomputeLine::masks_again_digest, "digest of those of backward",
-          "77aa01cc90ef1234", kDigestOrEmpty);
+    field("masks_again_digest", &RecomputeLine::masks_again_digest,
+          "digest of those of the recompute", "77aa01cc90ef1234", kDigestOrEmpty);
   }
 };
 
 struct ExpertsLine {
   static constexpr std::string_view kKind = "experts",
-                                    kDoc = "Where the tokens of a step went among the experts.";
+                                    kDoc =
+                                        "How the tokens of a step were distributed to the experts.";
   std::string arm;
   std::int64_t step = 0, assignments = 1;
   std::vector<std::int64_t> assigned, carried, dropped, overflowed;

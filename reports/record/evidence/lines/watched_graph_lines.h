@@ -7,7 +7,7 @@ namespace graphproof::record {
 
 struct WatchedCaptureLine {
   static constexpr std::string_view kKind = "watched_capture",
-                                    kDoc = "A capture: where it was made, and what became of it.";
+                                    kDoc = "A capture: where it was made, and its result.";
   std::int64_t capture = 0;
   bool ended = false;
   std::int64_t result = 0;
@@ -124,7 +124,7 @@ struct ShapedKernel {
 
 struct WatchedGraphLine {
   static constexpr std::string_view kKind = "watched_graph",
-                                    kDoc = "What graphs of one signature hold.";
+                                    kDoc = "The nodes of graphs with one signature.";
   std::string signature;
   std::int64_t total = 0;
   std::map<std::string, std::int64_t> nodes;
@@ -227,7 +227,7 @@ struct ExecutableGraphLine {
     field("executable", &ExecutableGraphLine::executable,
           "number of the executable graph in its process, from 1", 1, kPositive);
     field("capture", &ExecutableGraphLine::capture,
-          "capture that it came of; 0 for a graph built by hand", 1, kCount);
+          "capture that it was made from; 0 for a graph built by hand", 1, kCount);
     field("graph", &ExecutableGraphLine::graph, "signature", "5566778899aabbcc", kDigest);
     field("thread", &ExecutableGraphLine::thread, "thread that instantiated it", 4711, kPositive);
     field("step", &ExecutableGraphLine::step, "training steps before", 0, kCount);
@@ -301,14 +301,14 @@ struct ReplaysLine {
     field("updates_of_operands", &ReplaysLine::updates_of_operands,
           "updates after which it points to other memory", 0, kCount);
     field("launches_after_free", &ReplaysLine::launches_after_free,
-          "launches after memory of an operand went back to the driver", 0, kCount);
+          "launches after memory of an operand was given back to the driver", 0, kCount);
   }
 };
 
 struct GraphUpdateLine {
   static constexpr std::string_view
       kKind = "graph_update",
-      kDoc = "An update of an executable graph; of equal ones the first few.";
+      kDoc = "An update of an executable graph. Of equal updates only the first few have a line.";
   std::int64_t executable = 0;
   std::string function;
   std::int64_t result = 0;

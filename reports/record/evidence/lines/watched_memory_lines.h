@@ -97,7 +97,7 @@ struct ReleasedOperand {
 struct OperandReleasedLine {
   static constexpr std::string_view
       kKind = "operand_released",
-      kDoc = "Memory that an executable graph points to went back to the driver.";
+      kDoc = "Memory that an executable graph points to was given back to the driver.";
   std::int64_t executable = 0;
   std::string address;
   std::int64_t bytes = 0;
@@ -125,7 +125,7 @@ struct OperandReleasedLine {
     field("words", &OperandReleasedLine::words, "words of the graph's parameters that point there",
           1, kPositive);
     field("addresses", &OperandReleasedLine::addresses,
-          "of these, addresses for sure: not fields of larger parameters", 1, kCount);
+          "those of them that are certainly addresses, not fields of larger parameters", 1, kCount);
     field("operands", &OperandReleasedLine::operands, "the first of them");
   }
 };
@@ -207,9 +207,9 @@ struct NcclCallLine {
     field("elements", &NcclCallLine::elements, "elements of one call", 1024, kCount);
     field("peer", &NcclCallLine::peer, "root or peer; -1 for none", 0, {.at_least = -1});
     field("captured", &NcclCallLine::captured,
-          "whether they were captured; absent where NCCL does not tell", true);
+          "whether they were captured; absent if NCCL does not report it", true);
     field("capture", &NcclCallLine::capture,
-          "number of the capture; 0 for none or where it is unknown", 1, kCount);
+          "number of the capture; 0 for none or if it is unknown", 1, kCount);
     field("count", &NcclCallLine::count, "calls", 7, kCount);
   }
 };
@@ -237,7 +237,7 @@ struct NcclRegistrationLine {
     field("graph_skipped", &NcclRegistrationLine::graph_skipped,
           "registrations of a captured call that NCCL skipped", 1, kCount);
     field("notes", &NcclRegistrationLine::notes,
-          "the first lines that tell of skipped or failed registrations",
+          "the first lines about skipped or failed registrations",
           JsonText{R"(["Skipping graph registration"])"});
   }
 };
@@ -264,7 +264,7 @@ struct LiveGraphsLine {
           "of these, those with kernels of NCCL", 1, kCount);
     field("with_nccl", &LiveGraphsLine::with_nccl, "the first of them", JsonText{R"([1])"});
     field("stack", &LiveGraphsLine::stack,
-          "Python stack, the innermost call first; empty where there is none",
+          "Python stack, the innermost call first; empty if there is none",
           JsonText{R"(["train.py:88 main"])"});
   }
 };

@@ -1,4 +1,5 @@
-// Evidence of a watched process: what it is, what of it was seen, and what it said of its graphs.
+// Evidence of a watched process: what it is, which parts of it were seen, and its messages about
+// graphs.
 #pragma once
 
 #include "reports/record/evidence/table/field_table.h"
@@ -28,7 +29,7 @@ struct LoadedLibrary {
     field("path", &LoadedLibrary::path, "its file",
           "/opt/torch/lib/python3.12/site-packages/nvidia/nccl/lib/libnccl.so.2", kFilled);
     field("version", &LoadedLibrary::version,
-          "version that it states, as its own number; 0 where it states none", 22809, kCount);
+          "version that it states, as its own number; 0 if it states none", 22809, kCount);
   }
 };
 
@@ -96,7 +97,7 @@ struct WatchedProcessLine {
     field("pid", &WatchedProcessLine::pid, "process id", 4711, kPositive);
     field("parent_pid", &WatchedProcessLine::parent_pid, "process id of its parent", 4700, kCount);
     field("rank", &WatchedProcessLine::rank,
-          "rank in the job, from its environment; absent where that has none", 3, kCount);
+          "rank in the job, from its environment; absent if that has none", 3, kCount);
     field("world_size", &WatchedProcessLine::world_size, "ranks of the job; likewise", 8,
           kPositive);
     field("command", &WatchedProcessLine::command, "command line",
@@ -128,7 +129,7 @@ struct WatchedProcessLine {
           JsonText{R"({"NCCL_DEBUG": "WARN"})"});
     field("unseen", &WatchedProcessLine::unseen, "what was not seen, and why");
     field("steps", &WatchedProcessLine::steps,
-          "training steps, as the optimizers count them; 0 where none was seen", 100, kCount);
+          "training steps, as the optimizers count them; 0 if none was seen", 100, kCount);
     field("captures", &WatchedProcessLine::captures, "captures that began", 3, kCount);
     field("captures_failed", &WatchedProcessLine::captures_failed, "captures that failed", 0,
           kCount);
@@ -166,8 +167,8 @@ struct FailedCallLine {
     field("result", &FailedCallLine::result, "its error code", 2, kPositive);
     field("result_name", &FailedCallLine::result_name, "name of the code",
           "CUDA_ERROR_OUT_OF_MEMORY", kFilled);
-    field("executable", &FailedCallLine::executable,
-          "executable graph that it was about; 0 for none", 0, kCount);
+    field("executable", &FailedCallLine::executable, "executable graph of the call; 0 for none", 0,
+          kCount);
     field("thread", &FailedCallLine::thread, "thread id", 4711, kPositive);
     field("step", &FailedCallLine::step, "training steps before it", 0, kCount);
     field("driver_words", &FailedCallLine::driver_words, "what the driver logged",
@@ -176,16 +177,15 @@ struct FailedCallLine {
 };
 
 struct GraphMessageLine {
-  static constexpr std::string_view
-      kKind = "graph_message",
-      kDoc = "A log record or warning of the program that speaks of graphs.";
+  static constexpr std::string_view kKind = "graph_message",
+                                    kDoc = "A log record or warning of the program about graphs.";
   std::string about;
   std::string source;
   std::string text;
 
   template <class Visitor>
   static void fields(Visitor& field) {
-    field("about", &GraphMessageLine::about, "what it speaks of", "skipped",
+    field("about", &GraphMessageLine::about, "its subject", "skipped",
           {.one_of = "skipped|accumulator|other"});
     field("source", &GraphMessageLine::source, "logger, or the category of the warning",
           "torch._inductor.cudagraph_utils", kFilled);
@@ -197,7 +197,8 @@ struct GraphMessageLine {
 struct GraphCountersLine {
   static constexpr std::string_view
       kKind = "graph_counters",
-      kDoc = "Counters by which libraries tell whether they use graphs, whenever they changed.";
+      kDoc =
+          "Counters of libraries that show whether they use graphs, written whenever they changed.";
   std::map<std::string, std::int64_t> counters;
 
   template <class Visitor>

@@ -42,8 +42,8 @@ struct JsonText {
   std::string_view text;
 };
 
-/// The example value of a field. Of a member with a table of its own there is none: the example is
-/// made of the examples of its fields.
+/// The example value of a field. A member with a table of its own has none: its example consists of
+/// the examples of its fields.
 struct Example {
   constexpr Example() = default;
   constexpr Example(const char* text) : value(std::string_view(text)) {}
@@ -56,12 +56,12 @@ struct Example {
   std::variant<std::monostate, std::string_view, JsonText, bool, std::int64_t, double> value;
 };
 
-/// What a field may hold beyond its type. Of a list the limits hold for each element, of a map for
-/// each value.
+/// The limits of a field's value, in addition to its type. For a list they apply to each element,
+/// for a map to each value.
 ///
 /// The reader enforces `one_of` and what may be null, because these belong to the type. Everything
-/// else is in the schema only, to which tests hold the writers: a value out of its range is a
-/// finding for a check, not damage.
+/// else is only in the schema, and tests hold the writers to it: whether a value is in its range is
+/// judged by checks, and a line with one out of range is not damaged.
 struct FieldLimits {
   std::optional<std::int64_t> at_least = {}, more_than = {}, min_items = {};
   bool filled = false;            // not the empty text
@@ -77,7 +77,7 @@ inline constexpr FieldLimits kFilled{.filled = true};
 inline constexpr FieldLimits kCount{.at_least = 0};
 inline constexpr FieldLimits kPositive{.at_least = 1};
 inline constexpr FieldLimits kDigest{.pattern = "^[0-9a-f]{16}$"};
-/// A digest, or nothing where there was nothing to digest.
+/// A digest; empty if there was nothing to digest.
 inline constexpr FieldLimits kDigestOrEmpty{.pattern = "^([0-9a-f]{16})?$"};
 
 /// Why a line does not fit its table. `place` is the path of the value in the line, such as
@@ -241,7 +241,7 @@ class FieldWriter {
     else if (limits.null_when_empty)
       object_[std::string(name)] = nullptr;
   }
-  /// A member whose own fields stand next to the others, not in an object of their own.
+  /// A member whose fields are written next to the others, not in an object of their own.
   template <HasFields M>
   void part(M T::* member) {
     FieldWriter<M> inner(line_.*member, object_);
@@ -302,7 +302,7 @@ class FieldReader {
   std::optional<Misfit> misfit_;
 };
 
-/// What a table says of one field.
+/// The description of a field in a table.
 struct FieldDescription {
   std::string name, doc;
   Json schema, example;
@@ -400,7 +400,7 @@ struct FieldType<T> {
   static Json schema(const FieldLimits&) { return object_schema(describe_fields<T>()); }
 };
 
-/// {"kind": ..., and the fields in the order of their table}
+/// The line as JSON: {"kind": ..., and the fields in the order of their table}.
 template <LineKind T>
 Json line_json(const T& line) {
   Json object = {{"kind", T::kKind}};
@@ -409,8 +409,8 @@ Json line_json(const T& line) {
   return object;
 }
 
-/// Reads a JSON object of kind T::kKind into `line`; nothing if it fits the table. A field that the
-/// table does not have is left alone.
+/// Reads a JSON object of kind T::kKind into `line`. Returns why it does not fit the table, and
+/// nothing if it fits. Fields that the table does not have are ignored.
 template <LineKind T>
 std::optional<Misfit> read_line(const nlohmann::json& object, T& line) {
   FieldReader<T> reader(object, line);

@@ -120,7 +120,7 @@ TEST(FieldTable, AMissingFieldIsNamed) {
 
 TEST(FieldTable, AWrongTypeOrWordIsNamedWithItsPlace) {
   struct Row {
-    const char *place, *value, *said;
+    const char *place, *value, *message;
   };
   const Row kRows[] = {
       {"/word", "\"up\"", "`word` is \"up\", want one of left|right"},
@@ -144,7 +144,7 @@ TEST(FieldTable, AWrongTypeOrWordIsNamedWithItsPlace) {
   for (const Row& row : kRows) {
     nlohmann::json broken = example();
     broken[nlohmann::json::json_pointer(row.place)] = nlohmann::json::parse(row.value);
-    EXPECT_EQ(problem(broken), row.said);
+    EXPECT_EQ(problem(broken), row.message);
   }
 }
 
