@@ -1,7 +1,7 @@
-// No pass survives the loss of what it rests on: lines are taken out of recorded attempts that
-// passed, or damaged, as if their ranks had never written them or had written something else, and
-// the attempt is judged again. Every kind of line is in one of the tables below, so a new one fails
-// here until somebody says what notices its loss.
+// No attempt still passes after evidence that its verdict depends on is lost. Lines of recorded
+// attempts that passed are removed or changed, as if the ranks had never written them or had
+// written something else, and the attempt is judged again. Every kind of line that recorded runs
+// have is in one of the tables below.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -29,36 +29,34 @@ namespace fs = std::filesystem;
 using Line = record::EvidenceLine;
 using nlohmann::json;
 
-/// Lines that no verdict rests on. An empty arm stands for every one.
+/// Lines that no verdict depends on. An empty arm means every arm.
 struct Context {
   std::string_view kind, arm, why;
 };
-constexpr std::string_view kBesideGraphs =
-    "what a rank counts in a replay is judged by the axes; without graphs the same is judged of "
-    "eager_a";
+constexpr std::string_view kWithoutGraphs =
+    "counts of replays are compared with the axes; those of eager_a are judged only in cases "
+    "without "
+    "graphs";
 constexpr std::array kContext = {
-    Context{"phase", "",
-            "how long a phase took; that all ranks came to its end is what their votes say"},
-    Context{"timing", "", "what a step cost: a figure"},
+    Context{"phase", "", "how long a phase took; the votes show that all ranks reached its end"},
+    Context{"timing", "", "how long a step took: a figure"},
     Context{"busy", "", "how long the device was busy: a figure"},
-    Context{"hyperparameter", "eager_a", kBesideGraphs},
-    Context{"hyperparameter", "lockstep_eager", kBesideGraphs},
-    Context{"recompute", "eager_a", kBesideGraphs},
-    Context{"recompute", "lockstep_eager", kBesideGraphs},
-    Context{"schedule", "eager_a", kBesideGraphs},
-    Context{"schedule", "lockstep_eager", kBesideGraphs},
-    Context{"fp8_weights", "eager_a", kBesideGraphs},
-    Context{"fp8_weights", "lockstep_eager", kBesideGraphs},
-    Context{"experts", "eager_a",
-            "the ledger that replays are compared with is that of lockstep_eager"},
-    Context{"rng", "eager_a",
-            "the states that replays are compared with are those of lockstep_eager"},
+    Context{"hyperparameter", "eager_a", kWithoutGraphs},
+    Context{"hyperparameter", "lockstep_eager", kWithoutGraphs},
+    Context{"recompute", "eager_a", kWithoutGraphs},
+    Context{"recompute", "lockstep_eager", kWithoutGraphs},
+    Context{"schedule", "eager_a", kWithoutGraphs},
+    Context{"schedule", "lockstep_eager", kWithoutGraphs},
+    Context{"fp8_weights", "eager_a", kWithoutGraphs},
+    Context{"fp8_weights", "lockstep_eager", kWithoutGraphs},
+    Context{"experts", "eager_a", "replays are compared with the counts of lockstep_eager"},
+    Context{"rng", "eager_a", "replays are compared with the states of lockstep_eager"},
 };
 
-/// Kinds that say why an attempt does not pass, so that one which does has none.
+/// Kinds that only attempts have which do not pass.
 const std::set<std::string> kNotInAPass = {"divergence", "error", "failed_capture", "refused"};
 
-/// A value of the last line with these fields, and the check that a wrong one has to fail.
+/// A value in the last line with these fields, and the check that must fail if the value is wrong.
 struct Compared {
   std::string kind;
   json where;
@@ -137,19 +135,12 @@ const matrix::Catalogue& catalogue() {
   return loaded;
 }
 
-std::vector<std::string> kinds() {
-  std::vector<std::string> names;
-  for (const record::KindDescription& kind : record::kind_descriptions())
-    names.push_back(kind.kind);
-  return names;
-}
-
 struct Recorded {
   std::string name;
   record::PlanLine plan;
   checks::Attempt attempt;
 
-  /// Of a changed attempt: which checks fail, and the verdict.
+  /// The failing checks of a changed attempt, and its verdict.
   std::pair<std::set<std::string>, std::string> judged(const checks::Attempt& changed) const {
     const record::Checks results = checks::judge(changed, catalogue().checks);
     std::set<std::string> failing;
@@ -163,11 +154,11 @@ struct Recorded {
   }
 };
 
-/// Evidence since then has the same arms; what came later was added
+/// From this revision on evidence has the present arms; later revisions only add to it
 /// (reports/record/evidence/evidence.h).
 constexpr std::int64_t kOldestRevision = 5;
 
-/// Whether a file has lines of `kind`, by today's name or by the one of before.
+/// Whether a file has lines of `kind`, by the present name or a former one.
 bool has_line_of(const std::string& text, const std::string& kind) {
   const auto named = [&](std::string_view name) {
     return text.find("\"kind\":\"" + std::string(name) + "\"") != std::string::npos;
@@ -177,8 +168,8 @@ bool has_line_of(const std::string& text, const std::string& kind) {
          });
 }
 
-/// The attempts with graphs that passed on one device and left evidence as ranks leave it today, in
-/// the order of their plans.
+/// The attempts with graphs that passed on one device and have evidence of kOldestRevision or
+/// newer, in the order of their plans.
 class Passed {
  public:
   explicit Passed(std::string device) {
@@ -191,15 +182,18 @@ class Passed {
         std::string text = record::read_text(folder / "rank-0.evidence.jsonl");
         constexpr std::string_view kRevision = "\"revision\":";
         const std::size_t revision = text.find(kRevision);
-        if (revision == std::string::npos ||
-            std::stoll(text.substr(revision + kRevision.size())) < kOldestRevision)
-          continue;
+        if (revision == std::string::npos) continue;
+        const std::int64_t number = std::stoll(text.substr(revision + kRevision.size()));
+        if (number < kOldestRevision) continue;
+        newest_revision_ = std::max(newest_revision_, number);
         const bool graphs = text.find("\"kind\":\"capture\"") != std::string::npos;
         if (graphs && text.find("\"device\":\"" + device + "\"") != std::string::npos)
           all_.push_back({run, one.id, std::move(text)});
       }
     }
   }
+
+  std::int64_t newest_revision() const { return newest_revision_; }
 
   /// The first that has a line of `kind`.
   std::optional<Recorded> with(const std::string& kind) const {
@@ -221,30 +215,47 @@ class Passed {
     std::string id, text;
   };
   std::vector<File> all_;
+  std::int64_t newest_revision_ = 0;
 };
 
-/// Calls `look` with an attempt of each device that has lines of `kind`. There is one at least.
-template <typename Look>
-void for_attempts_with(const std::string& kind, const Look& look) {
+const std::array<Passed, 2>& passed() {
   static const std::array<Passed, 2> kPassed = {Passed("sim"), Passed("cuda")};
+  return kPassed;
+}
+
+/// The kinds that recorded runs may have. A kind that is newer than all of them is tested here
+/// after a run of its revision has been recorded.
+std::vector<std::string> kinds() {
+  std::int64_t newest = 0;
+  for (const Passed& one : passed()) newest = std::max(newest, one.newest_revision());
+  std::vector<std::string> names;
+  for (const record::KindDescription& kind : record::kind_descriptions())
+    if (kind.since <= newest) names.push_back(kind.kind);
+  return names;
+}
+
+/// Calls `test` with an attempt of each device that has lines of `kind`. There must be at least
+/// one.
+template <typename Test>
+void for_attempts_with(const std::string& kind, const Test& test) {
   int found = 0;
-  for (const Passed& passed : kPassed) {
-    const auto recorded = passed.with(kind);
+  for (const Passed& one : passed()) {
+    const auto recorded = one.with(kind);
     if (!recorded) continue;
     ++found;
     ASSERT_EQ(recorded->judged(recorded->attempt).second, "pass") << recorded->name;
-    look(*recorded);
+    test(*recorded);
   }
   EXPECT_GT(found, 0)
       << "no recorded attempt that passed has a line of kind " << kind
-      << "; next: record one (suites/recorded/record), or say in kNotInAPass why there is none";
+      << "; next: record one (suites/recorded/record), or add the kind to kNotInAPass";
 }
 
-/// The arm that a line names, "" if none.
+/// The arm of a line; "" if it has none.
 std::string arm_of(const Line& line) { return line.fields.value("arm", ""); }
 
-/// Without the lines of a kind and arm, of one rank or of all; sealed, as if they had never been
-/// written.
+/// The attempt without the lines of a kind and arm, on rank 0 or on all ranks. The end line counts
+/// the other lines, as if the removed ones had never been written.
 checks::Attempt without(checks::Attempt attempt, const std::string& kind, const std::string& arm,
                         bool all_ranks) {
   for (checks::RankFiles& files : attempt.ranks) {
@@ -304,8 +315,8 @@ TEST(LostEvidence, OfAKindAndArmEndsThePass) {
               << recorded.name << " without lines of kind " << kind << ", arm `" << arm << "`, of "
               << (all_ranks ? "all ranks" : "rank 0") << ": " << verdict
               << (context ? "; they count as context"
-                          : "; next: let a check want them, or say in kContext why no verdict "
-                            "rests on them");
+                          : "; next: let a check demand them, or state in kContext why no "
+                            "verdict depends on them");
         }
     });
   }

@@ -36,7 +36,8 @@ namespace graphproof::record {
 ///   9  announced launches and registered outputs; how often a module that is captured on its own
 ///      ran before its capture
 ///   10 kinds and fields have the present names; former_names.h has the older ones
-inline constexpr std::int64_t kEvidenceRevision = 10;
+/// A newer kind of line has its revision in its struct (kSince).
+inline constexpr std::int64_t kEvidenceRevision = newest_revision(10, LineKinds());
 /// The limit for the evidence of one case and rank (bytes), because people have to read it. Writers
 /// give details for the first mismatch only.
 inline constexpr std::int64_t kEvidenceCaseBytes = 200 * 1024;

@@ -10,7 +10,7 @@ constexpr std::size_t kWidth = 100;
 
 template <class... Lines>
 std::vector<KindDescription> describe(Kinds<Lines...>) {
-  return {KindDescription{std::string(Lines::kKind), std::string(Lines::kDoc),
+  return {KindDescription{std::string(Lines::kKind), std::string(Lines::kDoc), kind_since<Lines>(),
                           describe_fields<Lines>()}...};
 }
 
@@ -135,8 +135,9 @@ std::string evidence_page() {
       "Generated from `reports/record/evidence/lines`, which is where a kind of line is added or "
       "changed.\n";
   for (const KindDescription& kind : kind_descriptions()) {
-    text +=
-        "\n## " + kind.kind + "\n\n" + kind.doc + "\n\n| field | what | example |\n|---|---|---|\n";
+    text += "\n## " + kind.kind + "\n\n" + kind.doc;
+    if (kind.since > 1) text += " Since revision " + std::to_string(kind.since) + ".";
+    text += "\n\n| field | what | example |\n|---|---|---|\n";
     for (const FieldDescription& field : kind.fields) {
       text += "| `" + field.name + "` | " + cell(field.doc);
       if (field.since > 1) text += "; since revision " + std::to_string(field.since);

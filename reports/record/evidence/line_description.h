@@ -9,8 +9,10 @@
 
 namespace graphproof::record {
 
+/// A kind of line. `since`: the first evidence revision that has it.
 struct KindDescription {
   std::string kind, doc;
+  std::int64_t since = 1;
   std::vector<FieldDescription> fields;
 };
 

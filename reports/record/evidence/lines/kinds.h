@@ -1,5 +1,6 @@
-// Every kind of evidence line. A new kind is a struct in one of these files, and its place in the
-// list at the end of that file.
+// Every kind of evidence line. A new kind is a struct in one of these files, with the evidence
+// revision that it starts (`static constexpr std::int64_t kSince`), and a place in the list at the
+// end of that file.
 #pragma once
 
 #include "reports/record/evidence/lines/case_lines.h"

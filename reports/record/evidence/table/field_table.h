@@ -17,6 +17,7 @@
 // and std::optional of these.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -118,6 +119,18 @@ concept LineKind = HasFields<T> && requires {
   T::kKind;
   T::kDoc;
 };
+
+/// The first evidence revision that has lines of the kind T: its `kSince`, or 1 if it has none.
+template <LineKind T>
+constexpr std::int64_t kind_since() {
+  if constexpr (requires { T::kSince; }) return T::kSince;
+  return 1;
+}
+/// The newest of these revisions, but at least `least`.
+template <class... Lines>
+constexpr std::int64_t newest_revision(std::int64_t least, Kinds<Lines...>) {
+  return std::max({least, kind_since<Lines>()...});
+}
 
 /// How a member of type T is written, read and described; one specialisation a type.
 template <class T>
