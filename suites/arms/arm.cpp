@@ -137,7 +137,7 @@ Snapshot Arm::run(std::int64_t index, const StepInput& input) {
       parts_.scope.write(record::OperandsLine{
           .arm = name_, .step = index, .blocks = operands->blocks, .freed = operands->freed});
   }
-  if (graphs_) write_kept(index);
+  if (graphs_) write_handed_out(index);
   write_rng(index, before);
   write_step_lines(parts_.scope, name_, index, learning_rate, *step_, before.step);
   return left;
@@ -150,7 +150,7 @@ Snapshot Arm::evaluate(std::int64_t index, const workloads::Batch& batch) {
   engine_->evaluate(batch);
   parts_.device.synchronize(parts_.stream);
   if (const auto replay = replays_ ? replays_->take() : std::nullopt) {
-    ++evaluated_.watched;
+    ++evaluated_.announced;
     write_poison(replays_->step(), {{"evaluation_losses", step_->evaluation_losses()}}, *replay,
                  device_.counts().replays - replays);
   }
@@ -166,7 +166,7 @@ void Arm::write_evaluated(std::int64_t step) {
                                            .evaluations = evaluated_.evaluations,
                                            .captures = evaluated_.captures,
                                            .replays = evaluated_.replays,
-                                           .announced = evaluated_.watched});
+                                           .announced = evaluated_.announced});
 }
 
 Snapshot Arm::results(std::int64_t index, const StepInput& input, double ms) {
@@ -254,15 +254,15 @@ void Arm::note_captures() {
   if (first_captures_ == 0) first_captures_ = device_.counts().captures_begun;
 }
 
-void Arm::write_kept(std::int64_t index) {
-  if (kept_losses_.defined())
+void Arm::write_handed_out(std::int64_t index) {
+  if (handed_out_losses_.defined())
     parts_.scope.write(record::HandedOutLine{.arm = name_,
                                              .step = index - 1,
                                              .what = "losses",
-                                             .digest = kept_digest_,
-                                             .later_digest = fixtures::digest(kept_losses_)});
-  kept_losses_ = engine_->losses();
-  kept_digest_ = fixtures::digest(kept_losses_);
+                                             .digest = handed_out_digest_,
+                                             .later_digest = fixtures::digest(handed_out_losses_)});
+  handed_out_losses_ = engine_->losses();
+  handed_out_digest_ = fixtures::digest(handed_out_losses_);
 }
 
 void Arm::write_poison(std::int64_t index, const std::vector<NamedTensor>& left,
@@ -287,8 +287,8 @@ void Arm::write_poison(std::int64_t index, const std::vector<NamedTensor>& left,
                          .bytes = replay.poisoned_bytes,
                          .canary_words = replay.canary_words + fixtures::canary_words(compared),
                          .launches = launches,
-                         .announced = replay.watched,
-                         .inspected = replay.looked_at,
+                         .announced = replay.announced,
+                         .inspected = replay.inspected,
                          .unregistered = std::move(unregistered)});
 }
 

@@ -92,7 +92,7 @@ class Arm {
   /// counted in the step.
   void write_poison(std::int64_t index, const std::vector<fixtures::NamedTensor>& left,
                     const ReplayObserver::Replay& replay, std::int64_t launches);
-  void write_kept(std::int64_t index);
+  void write_handed_out(std::int64_t index);
   void note_captures();
 
   CaseParts parts_;
@@ -107,12 +107,12 @@ class Arm {
   std::int64_t fallbacks_ = 0;  // steps after the warm-up that launched no graph
   /// Counts of all evaluations so far.
   struct Evaluated {
-    std::int64_t evaluations = 0, captures = 0, replays = 0, watched = 0;
+    std::int64_t evaluations = 0, captures = 0, replays = 0, announced = 0;
   };
   Evaluated evaluated_;
   std::int64_t first_captures_ = 0;  // captures begun in the first step that captured any
-  at::Tensor kept_losses_;           // of the previous step, as a caller might keep them
-  std::string kept_digest_;          // of kept_losses_ when the engine returned them
+  at::Tensor handed_out_losses_;     // of the previous step, as a caller might keep them
+  std::string handed_out_digest_;    // of handed_out_losses_ when the engine returned them
 };
 
 }  // namespace graphproof::suites

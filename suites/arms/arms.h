@@ -29,11 +29,11 @@ void run_layout_reference(const CaseParts& parts);
 /// error.
 using KeptArms = std::vector<std::unique_ptr<Arm>>;
 
-/// Runs lockstep_eager and lockstep_graph and compares them after each step (subjects lockstep,
-/// capture_inputs_last). Before the last step all free memory is overwritten, so that a graph that
-/// still reads freed memory has other results. If the schedule has evaluations, both arms evaluate
-/// between two steps (evaluation.h); if it resumes, the arms of resume.h follow. Returns the
-/// results of lockstep_graph, which solo_graph must repeat (solo.h).
+/// Runs lockstep_eager and lockstep_graph and compares them after each step (comparisons lockstep
+/// and capture_inputs_last). Before the last step all free memory is overwritten, so that a graph
+/// that still reads freed memory has other results. If the schedule has evaluations, both arms
+/// evaluate between two steps (evaluation.h); if it resumes, the arms of resume.h follow. Returns
+/// the results of lockstep_graph, which solo_graph must repeat (solo.h).
 History run_lockstep(const CaseParts& parts, const std::vector<StepInput>& inputs, KeptArms& kept);
 
 /// Destroys all arms but the last one, graphs first. One live graph is enough for the teardown, and
@@ -41,8 +41,9 @@ History run_lockstep(const CaseParts& parts, const std::vector<StepInput>& input
 void keep_last(const CaseParts& parts, KeptArms& kept);
 
 /// Runs free_graph without waiting between its steps and compares it at the end with eager_a
-/// (subject free_run). Work is delayed before its replays, and branches are delayed in its graphs
-/// (Device::delay_work, Device::delay_graph_branches). REQUIRES: `kept` begins with an eager arm.
+/// (comparison free_run). Work is delayed before its replays, and branches are delayed in its
+/// graphs (Device::delay_work, Device::delay_graph_branches). REQUIRES: `kept` begins with an eager
+/// arm.
 void run_free(const CaseParts& parts, const std::vector<StepInput>& inputs, const Snapshot& eager_a,
               KeptArms& kept);
 

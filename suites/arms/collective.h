@@ -2,7 +2,7 @@
 // (eager_a, lockstep_eager, lockstep_graph, free_graph), so that the same checks read them, and
 // second runs (eager_b, graph_b, free_eager). They have no lines about losses, parameters, learning
 // rates or layers. In addition they have the placement of buffers (lines `placement`) and
-// comparisons with a result that one rank can compute alone (subject closed_form).
+// comparisons with a result that one rank can compute alone (comparison closed_form).
 //
 // These cases look for hangs. Nothing here waits with a deadline: each step sends a heartbeat
 // first, and the launcher's hang detector sees all ranks. NCCL's log about a capture is flushed

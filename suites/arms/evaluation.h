@@ -7,8 +7,8 @@
 
 namespace graphproof::suites {
 
-/// Writes a comparison of both arms for each of StepConfig::evaluations() batches (subject
-/// evaluation), a comparison of the graph arm's first batch with its second evaluation (subject
+/// Writes a comparison of both arms for each of StepConfig::evaluations() batches (comparison
+/// evaluation), a comparison of the graph arm's first batch with its second evaluation (comparison
 /// evaluation_repeats), and the line `evaluated`. Enters phase replay. All ranks call it.
 void run_evaluation(const CaseParts& parts, Arm& eager, Arm& graph);
 

@@ -29,16 +29,16 @@ void run_resumed(const CaseParts& parts, const std::vector<StepInput>& inputs,
                             faults::plant(config.fault), config.rng_backend);
   const auto engine =
       engines::make_engine(config.engine, parts.device, parts.stream, step, nullptr);
-  for (const char* subject : {"resumed", "loaded"}) {
+  for (const char* name : {"resumed", "loaded"}) {
     checkpoint.load_into(step);
     for (std::int64_t index = config.resume_step(); index < config.steps; ++index) {
-      parts.scope.enter(Phase::replay, subject, index);
+      parts.scope.enter(Phase::replay, name, index);
       const StepInput& input = inputs[static_cast<std::size_t>(index)];
       engine->step(input.batch, learning_rate_schedule(config.model.optimizer).at(index));
       parts.device.synchronize(parts.stream);
       const Snapshot& before = left[static_cast<std::size_t>(index)];
       if (!before.empty())
-        write_comparison(parts, "lockstep_graph", subject, subject, index, input.word, before,
+        write_comparison(parts, "lockstep_graph", name, name, index, input.word, before,
                          left_by(*engine, step));
     }
   }

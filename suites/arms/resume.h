@@ -1,8 +1,8 @@
 // The schedule `resume`: a job saves a checkpoint between two replays and continues. A new model
-// loads the checkpoint, warms up, captures and replays to the end (subject resumed). Then it loads
-// the checkpoint again, with its graphs alive, and replays the same steps (subject loaded). Both
-// must have the results of the first job. The new model has another seed, so that only the
-// checkpoint can make it equal.
+// loads the checkpoint, warms up, captures and replays to the end (comparison resumed). Then it
+// loads the checkpoint again, with its graphs alive, and replays the same steps (comparison
+// loaded). Both must have the results of the first job. The new model has another seed, so that
+// only the checkpoint can make it equal.
 #pragma once
 
 #include <span>

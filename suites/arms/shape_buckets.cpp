@@ -79,10 +79,10 @@ class BucketArms {
                  learning_rate);
   }
 
-  void compare(const char* subject, std::int64_t index) {
+  void compare(const char* name, std::int64_t index) {
     parts_.device.synchronize(parts_.stream);
     parts_.scope.enter(Phase::compare, "buckets_graph", index);
-    write_comparison(parts_, "buckets_eager", "buckets_graph", subject, index, "fresh",
+    write_comparison(parts_, "buckets_eager", "buckets_graph", name, index, "fresh",
                      fixtures::on_host(eager_->outputs()), fixtures::on_host(graph_.outputs()));
   }
 

@@ -7,10 +7,10 @@
 
 namespace graphproof::suites {
 
-/// Runs the arms buckets_eager and buckets_graph in lockstep (subject buckets), then new ones
-/// without a wait between their steps (subject buckets_free_run). Writes a line `bucket` for each
-/// step of buckets_graph, and a line `padding` for each bucket: the difference between a padded
-/// eager step and the same step without padding. REQUIRES: a case with shape_buckets.
+/// Runs the arms buckets_eager and buckets_graph in lockstep (comparison buckets), then new ones
+/// without a wait between their steps (comparison buckets_free_run). Writes a line `bucket` for
+/// each step of buckets_graph, and a line `padding` for each bucket: the difference between a
+/// padded eager step and the same step without padding. REQUIRES: a case with shape_buckets.
 void run_shape_buckets(const CaseParts& parts);
 
 }  // namespace graphproof::suites

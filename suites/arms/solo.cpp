@@ -22,9 +22,9 @@ double ms_since(Clock::time_point begin) {
   return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
 }
 
-/// The arm that has run the same steps, its results, and the subject of the comparison.
+/// The arm that has run the same steps, its results, and the name of the comparison.
 struct Repeated {
-  std::string arm, subject;
+  std::string arm, compared;
   const History& left;
 };
 
@@ -91,7 +91,7 @@ class SoloArm {
   void compare(Arm& arm, std::int64_t step, const StepInput& input, double ms) {
     const Snapshot right = arm.results(step, input, ms);
     if (const Snapshot* left = repeated_.left.at(step))
-      write_comparison(parts_, repeated_.arm, name_, repeated_.subject, step, input.word, *left,
+      write_comparison(parts_, repeated_.arm, name_, repeated_.compared, step, input.word, *left,
                        right);
   }
 
@@ -145,14 +145,14 @@ class SoloArm {
 void run_solo_eager(const CaseParts& parts, const std::vector<StepInput>& inputs,
                     const History& eager_a) {
   SoloArm(parts, "solo_eager", "none",
-          {.arm = "eager_a", .subject = "eager_repeats", .left = eager_a})
+          {.arm = "eager_a", .compared = "eager_repeats", .left = eager_a})
       .run(inputs);
 }
 
 void run_solo_graph(const CaseParts& parts, const std::vector<StepInput>& inputs,
                     const History& lockstep_graph, std::vector<fixtures::NamedTensor> eager) {
   SoloArm(parts, "solo_graph", parts.config.engine.impl,
-          {.arm = "lockstep_graph", .subject = "graph_repeats", .left = lockstep_graph},
+          {.arm = "lockstep_graph", .compared = "graph_repeats", .left = lockstep_graph},
           std::move(eager))
       .run(inputs);
 }

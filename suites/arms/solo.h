@@ -32,12 +32,12 @@ inline constexpr std::int64_t kSoloSteadySteps = 9;
 /// after a copy took 2 to 6 % longer on the simulated device.
 inline constexpr std::int64_t kSoloTimedSteps = 3;
 
-/// Runs solo_eager, compares it with eager_a (subject eager_repeats) and destroys it. REQUIRES:
+/// Runs solo_eager, compares it with eager_a (comparison eager_repeats) and destroys it. REQUIRES:
 /// nothing was captured yet, so that the comparison does not depend on graphs.
 void run_solo_eager(const CaseParts& parts, const std::vector<StepInput>& inputs,
                     const History& eager_a);
 
-/// Runs solo_graph, compares it with lockstep_graph (subject graph_repeats) and destroys it. The
+/// Runs solo_graph, compares it with lockstep_graph (comparison graph_repeats) and destroys it. The
 /// compared steps run without poison. `eager`: outputs of an arm that outlives it, see Arm.
 void run_solo_graph(const CaseParts& parts, const std::vector<StepInput>& inputs,
                     const History& lockstep_graph, std::vector<fixtures::NamedTensor> eager);

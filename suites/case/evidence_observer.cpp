@@ -152,7 +152,7 @@ void ReplayObserver::before_replay(const std::string& graph,
                                    const std::vector<fixtures::NamedTensor>& outputs) {
   if (!in_step_ && !replay_) {
     begin(graph, statics, outputs);
-    ++replay_->watched;
+    ++replay_->announced;
     return;
   }
   // One of several replays in a step. The step has an `address` line already, so this replay gets
@@ -160,7 +160,7 @@ void ReplayObserver::before_replay(const std::string& graph,
   // optimizer's graph, always gets one.
   std::vector<record::MovedTensor> elsewhere = moved(graph, statics);
   if (!in_step_ || !elsewhere.empty()) write_addresses(graph, std::move(elsewhere));
-  ++replay_->watched;
+  ++replay_->announced;
   if (outputs.empty()) return;
   replay_->poisoned_bytes += fixtures::total_bytes(outputs);
   fixtures::poison(outputs);
@@ -169,7 +169,7 @@ void ReplayObserver::before_replay(const std::string& graph,
 void ReplayObserver::after_replay(const std::string&,
                                   const std::vector<fixtures::NamedTensor>& outputs) {
   if (!replay_) return;
-  ++replay_->looked_at;
+  ++replay_->inspected;
   if (!outputs.empty()) replay_->canary_words += fixtures::canary_words(outputs);
 }
 

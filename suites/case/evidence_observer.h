@@ -74,8 +74,8 @@ class ReplayObserver final : public CaptureObserver {
     std::set<std::uint64_t> poisoned, registered;  // addresses
     std::int64_t poisoned_bytes = 0;
     std::int64_t canary_words = 0;  // elements of declared outputs that are still poisoned
-    std::int64_t watched = 0;       // graph launches that the engine has announced
-    std::int64_t looked_at = 0;     // graph launches after which outputs were inspected
+    std::int64_t announced = 0;     // graph launches that the engine has announced
+    std::int64_t inspected = 0;     // graph launches after which outputs were inspected
     std::vector<std::int64_t> counter_before;
   };
   /// Returns and resets the observations since the last call; nothing if the engine announced no
