@@ -133,11 +133,11 @@ class BatchOfCases {
                      (folder / "judge.log").string() + " 2>&1")
                         .c_str());
     EXPECT_EQ(status, 0) << record::read_text(folder / "judge.log");
-    std::map<std::string, record::CheckResult> words;
+    std::map<std::string, record::CheckResult> results;
     const fs::path checks = folder / "checks.json";
     for (const record::CheckResult& result :
          record::checks_from(record::read_json(checks), checks.string()).checks)
-      words[result.check] = result;
+      results[result.check] = result;
     return results;
   }
 
