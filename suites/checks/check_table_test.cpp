@@ -122,7 +122,7 @@ TEST(CheckTable, EveryFunctionOfACheckHasARow) {
   EXPECT_EQ(written, listed);
 }
 
-// The rows of every check start from this attempt, so it must be what producers may write.
+// The rows of every check change this attempt, so ranks must be able to write it.
 TEST(CleanAttempt, IsWhatTheSchemasAllow) {
   record::SchemaOf evidence("evidence"), context("context"), checks("checks");
   for (const Shape& shape : shapes()) {
@@ -198,7 +198,7 @@ TEST(CheckTable, AMissingLastRankIsNeverAPass) {
 }
 
 TEST(CheckTable, EveryKindOfLineIsMissedWhenItIsNotThere) {
-  // Figures only; no statement rests on them.
+  // Figures, which no check judges.
   const std::set<std::string> figures_only = {"phase", "timing", "busy"};
   const json axes = {
       {"impl", "full_iteration"}, {"tp", 2}, {"dp", 2}, {"dropout", true}, {"microbatches", 2}};
@@ -224,8 +224,8 @@ std::set<std::string> flipped(const record::Checks& before, const record::Checks
   return names;
 }
 
-// A line that cannot be read may have held anything, so whatever rests on lines of its kind does
-// not pass, and reports which line it was.
+// A damaged line may have held anything, so no check that reads lines of its kind passes, and its
+// message names the line.
 TEST(CheckTable, ADamagedLineEndsEveryPassThatRestsOnItsKind) {
   const json axes = {
       {"impl", "full_iteration"}, {"tp", 2}, {"dp", 2}, {"dropout", true}, {"microbatches", 2}};
@@ -234,7 +234,7 @@ TEST(CheckTable, ADamagedLineEndsEveryPassThatRestsOnItsKind) {
   std::set<std::string> kinds;
   for (const Line& line : clean.ranks[1].evidence->lines) kinds.insert(line.kind);
   for (const std::string& kind : kinds) {
-    if (kind == "start" || kind == "end") continue;  // D21's own
+    if (kind == "start" || kind == "end") continue;  // which D21 judges
     Attempt without = clean, damaged = clean;
     erase(without, {.rank = 1, .kind = kind});
     std::vector<Line>& lines = damaged.ranks[1].evidence->lines;
@@ -257,8 +257,7 @@ TEST(CheckTable, ADamagedLineEndsEveryPassThatRestsOnItsKind) {
   }
 }
 
-// A damaged line must neither end the judge nor make anything better: no check that failed passes
-// because of it.
+// A damaged line must not end the judge, and must not make a failing check pass.
 TEST(CheckTable, DamagedFieldsNeverThrowAndNeverHideAFailure) {
   const json axes = {
       {"impl", "manual"}, {"dropout", true}, {"steps", 3}, {"warmup_steps", 1}, {"layers", 1}};

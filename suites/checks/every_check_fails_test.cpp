@@ -1,6 +1,5 @@
-// A check that nothing can fail proves nothing: each has a row of changed evidence that fails it
-// and no other check (check_rows.h). Planted faults fail them in real ranks; rows are for those
-// that no fault of a rank reaches, too.
+// A check that cannot fail proves nothing. Each check has a row of changed evidence that fails it
+// and no other check (check_rows.h), also those that no planted fault of a rank can reach.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -11,13 +10,12 @@
 namespace graphproof::checks {
 namespace {
 
-/// Which checks were failed is known when all tests have run.
+/// The checks that rows have failed are known after all tests have run.
 class EveryCheckFails : public testing::Environment {
  public:
   void TearDown() override {
     const testing::UnitTest& all = *testing::UnitTest::GetInstance();
-    if (all.test_to_run_count() != all.total_test_count())
-      return;  // a part of the tests was asked for
+    if (all.test_to_run_count() != all.total_test_count()) return;  // only some of the tests ran
     std::set<std::string> failed;
     for (int s = 0; s < all.total_test_suite_count(); ++s) {
       const testing::TestSuite& suite = *all.GetTestSuite(s);

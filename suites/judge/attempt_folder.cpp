@@ -34,7 +34,7 @@ std::vector<int> foreign_ranks(const fs::path& folder, int world_size) {
   return result;
 }
 
-/// The bytes [begin, end) of a log; nothing when the file is missing or shorter.
+/// The bytes [begin, end) of a log; absent if the file is missing or shorter.
 std::optional<std::string> read_slice(const fs::path& file, const record::LogRange& range) {
   if (range.begin < 0 || range.end < range.begin) return std::nullopt;
   std::ifstream in(file, std::ios::binary);
@@ -59,7 +59,8 @@ checks::Attempt load_attempt(const fs::path& folder, const matrix::AxisTable& ax
       matrix::case_from_json(axes, attempt.context.axes, context_file.string());
   attempt.axes = checks::Axes(matrix::effective_values(axes, test_case));
   for (std::string& check : table.judged(test_case)) attempt.asked.insert(std::move(check));
-  // attempt-N lies in cases/ID of the run folder, and log files are named from there.
+  // The attempt folder is cases/ID/attempt-N, and names of log files are relative to the run
+  // folder.
   const fs::path run_folder = fs::absolute(folder).lexically_normal() / ".." / ".." / "..";
   for (int rank = 0; rank < attempt.context.world_size; ++rank) {
     checks::RankFiles files;

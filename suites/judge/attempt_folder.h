@@ -1,5 +1,5 @@
-// Reads an attempt folder (RUN/cases/ID/attempt-N) into what the checks see: context.json, each
-// rank's evidence as far as a dying rank left it, and each rank's slice of the batch's log.
+// Reads an attempt folder (RUN/cases/ID/attempt-N) for the checks: context.json, the evidence of
+// each rank as far as it exists, and each rank's part of the batch's log.
 #pragma once
 
 #include <filesystem>

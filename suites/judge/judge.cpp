@@ -1,9 +1,9 @@
 // graphproof-judge ATTEMPT_FOLDER... [--drop CHECK]... [--gtest_...]
 //
-// Judges each attempt from its files alone, writes checks.json into its folder, and shows each
-// check as a GoogleTest test: pass and fail as they are, the other two words as a skip with its
-// reason. Exit 0 once checks.json is written, whatever the results: the verdict is made by
-// reports/outcome. 2: wrong command line; 6: an attempt could not be judged.
+// Judges each attempt from its files alone and writes checks.json into its folder. Each check is
+// shown as a GoogleTest test; `unexercised` and `not_applicable` are shown as skipped, with the
+// reason. Exits with 0 if checks.json was written, whatever the results, because reports/outcome
+// makes the verdict; with 2 for a wrong command line; with 6 if an attempt could not be judged.
 #include <gtest/gtest.h>
 
 #include <iostream>
@@ -33,7 +33,7 @@ record::Error usage(std::string got) {
                         .next = "give attempt folders; ./graphproof list checks names the checks"});
 }
 
-/// After GoogleTest has taken its own flags away.
+/// Reads the arguments that are left after GoogleTest has removed its own flags.
 CommandLine parse(int argc, char** argv, const matrix::CheckTable& table) {
   CommandLine line;
   for (int i = 1; i < argc; ++i) {
@@ -53,7 +53,7 @@ CommandLine parse(int argc, char** argv, const matrix::CheckTable& table) {
   return line;
 }
 
-/// Shows a result that has already been judged and written.
+/// Shows a result that was judged and written before.
 class JudgedCheck : public testing::Test {
  public:
   explicit JudgedCheck(record::CheckResult result) : result_(std::move(result)) {}
@@ -94,7 +94,7 @@ int main(int argc, char** argv) {
     return static_cast<int>(code);
   };
   try {
-    // Only these: rules take most of the time that loading the whole catalogue does.
+    // Only these tables, because the rules take most of the time of loading the whole catalogue.
     const matrix::AxisTable axes = matrix::load_axes();
     const matrix::CheckTable table = matrix::load_checks(axes);
     CommandLine line;

@@ -1,4 +1,4 @@
-// The program and its reader, over attempt folders as ranks and launcher leave them.
+// Tests of the program and its reader, on attempt folders as ranks and the launcher leave them.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
@@ -30,7 +30,7 @@ std::string read(const fs::path& file) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-/// A run folder with one attempt in it, gone afterwards.
+/// A temporary run folder with one attempt.
 class AttemptFolder {
  public:
   explicit AttemptFolder(const checks::Attempt& attempt, const std::string& which = "")
@@ -78,7 +78,7 @@ struct Ended {
   std::string output;
 };
 
-/// Runs the judge as the launcher does; arguments are quoted by the caller where they need it.
+/// Runs the judge as the launcher does. The caller quotes arguments that need it.
 Ended run_judge(const std::string& arguments) {
   const char* bin = std::getenv("GRAPHPROOF_BIN");
   const std::string command = (bin ? fs::path(bin) : fs::path("bin")) / "graphproof-judge";

@@ -1,4 +1,4 @@
-// For the tests of this folder: where the recorded runs were unpacked.
+// For the tests of this folder: the folders of the unpacked recorded runs.
 #pragma once
 
 #include <cstdlib>

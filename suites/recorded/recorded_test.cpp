@@ -1,6 +1,6 @@
-// Real GPU evidence, judged again with today's checks and outcome rules: a change of either that
-// would have read these runs otherwise fails here, without a GPU. And each check is shown to be
-// needed: without it, the fault that only it catches survives.
+// Evidence of real GPUs is judged again with the present checks and outcome rules. A change of
+// either that changes the result of these runs fails here, without a GPU. The tests also show that
+// each check is needed: without it, a fault that only it catches survives.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -89,13 +89,13 @@ TEST_F(RecordedTest, WithoutTheCheckThatCatchesItAFaultSurvives) {
       const bool kills = std::any_of(whole.begin(), whole.end(), [&](const auto& fault) {
         return std::count(fault.second.killed_by.begin(), fault.second.killed_by.end(), check) > 0;
       });
-      if (!kills) continue;  // nothing failed it, so nothing can rest on it
+      if (!kills) continue;  // no check failed it, so it needs none
       for (const auto& [name, fault] : without({check})) {
         std::vector<std::string> seen = whole.at(name).killed_by, needed = killers(whole.at(name));
         std::erase(seen, check);
         std::erase(needed, check);
-        // Where the eager arm fails, what the graph arms show is not believed: a check of that arm
-        // has to be among them.
+        // If the eager arm fails, results of the graph arms mean nothing, so one of these checks
+        // must judge the eager arm.
         const bool eager_fails = std::ranges::any_of(seen, is_eager),
                    eager_killer = std::ranges::any_of(needed, is_eager);
         EXPECT_EQ(fault.status == record::FaultStatus::killed,
@@ -103,12 +103,12 @@ TEST_F(RecordedTest, WithoutTheCheckThatCatchesItAFaultSurvives) {
             << name << " without " << check;
       }
     }
-    // Where two checks of one detector catch a fault, both have to go.
+    // If two checks of one detector catch a fault, both must be dropped.
     for (const auto& [name, fault] : whole) {
       if (fault.status != record::FaultStatus::killed) continue;
       ++faults_seen;
       const std::vector<std::string> needed = killers(fault);
-      if (needed.size() == 1) continue;  // gone above
+      if (needed.size() == 1) continue;  // dropped above
       EXPECT_NE(without({needed.begin(), needed.end()}).at(name).status,
                 record::FaultStatus::killed)
           << name;

@@ -24,8 +24,8 @@ std::string one_line(const Json& value) {
   return value.is_object() ? "{" + text + "}" : "[" + text + "]";
 }
 
-/// `value` as indented JSON in which everything that fits into a line stands on one. `used`:
-/// columns of the line that are taken already.
+/// `value` as indented JSON. Each value that fits into the rest of its line is on one line; `used`
+/// columns of the first line are taken.
 std::string pretty(const Json& value, std::size_t indent = 0, std::size_t used = 0) {
   const std::string line = one_line(value);
   if (!value.is_structured() || used + line.size() < kWidth) return line;

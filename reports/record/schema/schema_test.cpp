@@ -1,6 +1,5 @@
-// The schemas against the hand-written examples that every writer and reader is built to: each
-// example is accepted and survives its struct, and each way of breaking it that a careless writer
-// would find is refused.
+// Tests of the schemas with the examples in schema/examples: each example is accepted and unchanged
+// after it was read into its struct and written again, and each broken variant of it is refused.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -35,7 +34,7 @@ using nlohmann::json;
 struct Kind {
   const char* schema;
   const char* file;
-  std::function<json(const json&)> round_trip;  // through its struct; null where there is none
+  std::function<json(const json&)> round_trip;  // through its struct; null if there is none
 };
 
 json evidence_round_trip(const json& value) {
@@ -145,7 +144,7 @@ bool may_lack(const Kind& kind, const json::json_pointer& parent) {
          ((schema == "plan" || schema == "run") && name == "limits_ms");
 }
 
-// Keys that were added later: files of before lack them, and stay readable.
+// Keys that older files lack, and which are therefore optional.
 const std::set<std::string>& added_keys() {
   static const std::set<std::string> kAdded = [] {
     std::set<std::string> keys = {"record/again",
@@ -164,7 +163,7 @@ const std::set<std::string>& added_keys() {
   }();
   return kAdded;
 }
-/// Of evidence the kind of the line stands before the place.
+/// In evidence the kind of the line comes before the place.
 bool may_be_absent(const Kind& kind, const json& value, const json::json_pointer& place) {
   const std::string line =
       std::string_view(kind.schema) == "evidence" ? "/" + value.at("kind").get<std::string>() : "";
@@ -363,7 +362,7 @@ TEST(Structs, AFileOfBeforeAKeyWasAddedIsRead) {
       });
       ASSERT_NE(found, values.end()) << added;
       json older = *found;
-      // Of evidence the key lies at the top of its kind of line, of all others where the path says.
+      // In evidence the key is at the top level of its kind of line, in other files at the path.
       const json::json_pointer at(
           std::string_view(kind.schema) == "evidence"
               ? ""

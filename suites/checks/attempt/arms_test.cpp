@@ -12,7 +12,7 @@ namespace {
 const nlohmann::json kGraphs = {{"impl", "manual"}};
 constexpr const char* kDevice = "sim";
 
-// Before revision 5 the second runs were arms of their own; what they left is judged as it was.
+// In evidence older than revision 5 the second runs are arms of their own.
 
 TEST(ControlArms, BeforeRevisionFiveEagerBRepeatsEager) {
   judge_rows(

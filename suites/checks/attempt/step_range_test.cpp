@@ -1,4 +1,4 @@
-// A check of every step is one of the first and of the last: each wants both.
+// A check that judges every step demands the first and the last one.
 #include <gtest/gtest.h>
 
 #include <tuple>
@@ -58,7 +58,7 @@ std::vector<Looked> looked() {
             "buckets_overlapped"}}) {
     rows.push_back(
         {check, axes, {.rank = 0, .kind = kind, .arm = "eager_a", .step = {}, .name = name}});
-    // local leaves the host its checks; of a pipeline it has a schedule too
+    // Engine local allows the checks of the host, and has a schedule too in a pipeline.
     rows.push_back({check,
                     with(axes, "impl", "local"),
                     {.rank = 0, .kind = kind, .arm = "lockstep_graph", .step = {}, .name = name},

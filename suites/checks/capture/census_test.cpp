@@ -69,7 +69,7 @@ TEST(Census, EveryArmCapturesTheSameGraphs) {
            .change = capture("free_graph", "training"),
            .rank = 0,
            .mentions = {"`capture` line of graph training of arm free_graph"}},
-          {.name = "the optimizer's in no arm",
+          {.name = "the optimizer's graph is in no arm",
            .change =
                [=](Attempt& a) {
                  for (const char* arm : {"lockstep_graph", "free_graph", "solo_graph"})
@@ -77,7 +77,7 @@ TEST(Census, EveryArmCapturesTheSameGraphs) {
                },
            .rank = 0,
            .mentions = {"`capture` line of graph optimizer of arm lockstep_graph"}},
-          {.name = "that of evaluation",
+          {.name = "the graph of evaluation",
            .change = capture("lockstep_graph", "validation"),
            .rank = 0,
            .mentions = {"`capture` line of graph validation of arm lockstep_graph"}},

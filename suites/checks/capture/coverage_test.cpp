@@ -26,7 +26,7 @@ TEST(Coverage, Rows) {
            .rank = 0,
            .mentions = {"up to step 3 of arm lockstep_graph layer 1 did not run", "0 forwards",
                         "2 forwards in 1 steps of 2 microbatches"}},
-          {.name = "half the microbatches, and the evidence agrees",
+          {.name = "half the microbatches in all of the evidence",
            .change =
                [=](Attempt& a) {
                  set(a, at_three, "counter_after", Counters{7, 7});

@@ -19,7 +19,7 @@ TEST(OperandsAlive, Rows) {
            .rank = 1,
            .mentions = {"a graph of arm lockstep_graph is about to use memory that was freed",
                         "0x7f0000000200, 4096 bytes, and 1 more"}},
-          {.name = "nothing was looked at",
+          {.name = "no access was inspected",
            .change = [=](Attempt& a) { set(a, third, "blocks", 0); },
            .rank = 1,
            .mentions = {"0 blocks inspected"}},

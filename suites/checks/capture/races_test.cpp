@@ -23,7 +23,7 @@ TEST(Races, Rows) {
            .rank = 1,
            .mentions = {"accesses the same bytes", "got 2 races",
                         "aten::copy_ writes on stream 2"}},
-          {.name = "nothing was looked at",
+          {.name = "no access was inspected",
            .change = [=](Attempt& a) { set(a, line, "accesses", 0); },
            .rank = 1,
            .mentions = {"`races` line with inspected accesses"}},

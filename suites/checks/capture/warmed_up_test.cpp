@@ -55,7 +55,7 @@ TEST(ModulesWarmedUp, Rows) {
   };
   judge_rows("D37.modules_warmed_up", {{"impl", "local"}, {"dp", 2}, {"microbatches", 2}},
              {
-                 {.name = "no pass but the recorded step's (M169)",
+                 {.name = "no pass except in the recorded step (M169)",
                   .change = runs(2, 2),
                   .rank = 1,
                   .mentions = {"the module of graph training of arm solo_graph had run less often",

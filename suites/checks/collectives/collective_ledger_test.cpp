@@ -52,15 +52,15 @@ TEST(CollectiveLedger, Rows) {
                },
            .rank = 0,
            .mentions = {"0 collectives"}},
-          {.name = "one rank has no ledger of an arm",
+          {.name = "one rank has no counts of an arm",
            .change = [=](Attempt& a) { erase(a, lockstep_of(1)); },
            .rank = 1,
            .mentions = {"`collectives` line of arm lockstep, which rank 0 has"}},
-          {.name = "no rank has a ledger",
+          {.name = "no rank has counts",
            .change = [](Attempt& a) { erase(a, {.rank = std::nullopt, .kind = "collectives"}); },
            .rank = 0,
            .mentions = {"rank 0 left no `collectives` line of arm eager_a"}},
-          {.name = "no rank has a ledger of an arm",
+          {.name = "no rank has counts of an arm",
            .change =
                [](Attempt& a) {
                  erase(a, {.rank = std::nullopt, .kind = "collectives", .arm = "solo_graph"});
@@ -161,8 +161,8 @@ TEST(CollectiveLedger, StagesAgreeOnTheNormAndOnWhatIsInfinite) {
   }
 }
 
-// Experts of fp16 that are compared with one rank in fp32: there no gradient may be infinite, so no
-// stage is asked.
+// Experts in fp16 are compared with one rank in fp32. No gradient may be infinite in that
+// comparison, so the stages exchange no flag.
 TEST(CollectiveLedger, AReferenceInSinglePrecisionAsksNoStageUnlessForTheNorm) {
   const auto result_of = [](const char* reference_precision, bool clip_grad) {
     return judge_one("D25.collective_ledger",

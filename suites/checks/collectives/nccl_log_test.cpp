@@ -76,7 +76,7 @@ TEST(NcclLog, EachWayOfRegisteringAndOfFailingIsKnown) {
       {"h:1:1 [0] NCCL INFO rank 2 - IPC register buffer", {}, {}},
       {"h:1:1 [0] NCCL INFO rank 2 - IPC register buffer at the place of an address", {}, {}},
       {"h:1:1 [0] NCCL INFO a line of a later version", {}, {}},
-      {"a line of somebody else: IPC register buffer 0x80", {}, {}},
+      {"a line of another library: IPC register buffer 0x80", {}, {}},
   };
   for (const Row& row : rows) {
     const NcclLog log = read_nccl_log(row.line);

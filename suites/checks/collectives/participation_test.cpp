@@ -22,7 +22,7 @@ TEST(Participation, Rows) {
            .rank = 1,
            .mentions = {"1 launches", "2 launches"},
            .also = {"D43.replays"}},
-          {.name = "both ranks as one, and wrongly: that is D43's",
+          {.name = "both ranks wrong in the same way, which D43 notices",
            .change =
                [](Attempt& a) {
                  set(a, {.kind = "replay", .arm = "lockstep_graph", .step = 3}, "replays", 7);

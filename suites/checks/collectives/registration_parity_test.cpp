@@ -21,7 +21,7 @@ json captured(const char* collective, const char* allocator = "expandable",
           {"nccl_graph_register", graph_register}};
 }
 
-/// Every line of rank `rank`'s log that has `text` is gone.
+/// Removes every line that contains `text` from the log of `rank`.
 auto without(int rank, const char* text) {
   return [rank, text](Attempt& attempt) {
     std::string& log = *attempt.ranks.at(static_cast<std::size_t>(rank)).log;

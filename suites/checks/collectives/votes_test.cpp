@@ -17,7 +17,7 @@ void set_codes(Attempt& attempt, std::optional<int> rank, const char* phase, jso
   }
 }
 
-/// Takes the first vote after `phase` away.
+/// Removes the first vote after `phase`.
 void without_vote(Attempt& attempt, int rank, std::string_view phase) {
   auto& lines = attempt.ranks[static_cast<std::size_t>(rank)].evidence->lines;
   lines.erase(std::ranges::find_if(lines, [&](const Line& line) {
@@ -40,7 +40,7 @@ TEST(Votes, Rows) {
            .change = [](Attempt& a) { set_codes(a, std::nullopt, "build", {0, 3}); },
            .rank = 1,
            .mentions = {"rank 1 voted that phase build failed", "codes 0 3 after phase build"}},
-          {.name = "all ranks failed alike outside the capture",
+          {.name = "all ranks failed with the same code outside the capture",
            .change = [](Attempt& a) { set_codes(a, std::nullopt, "build", {3, 3}); },
            .rank = 0,
            .mentions = {"rank 0 voted"}},
@@ -57,7 +57,7 @@ TEST(Votes, Rows) {
            .rank = 1,
            .mentions = {"rank 1 voted that phase capture failed"},
            .also = {"D19.capture_status", "D15.census", "D24.rank_signatures"}},
-          {.name = "ranks remember other votes",
+          {.name = "ranks recorded different votes",
            .change =
                [](Attempt& a) {
                  for (Line& line : a.ranks[1].evidence->lines)

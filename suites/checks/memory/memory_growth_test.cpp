@@ -10,7 +10,7 @@ namespace {
 
 using nlohmann::json;
 
-/// Lets a field of solo_graph on rank 1 grow by `bytes` a step.
+/// Makes a field of solo_graph on rank 1 grow by `bytes` per step.
 std::function<void(Attempt&)> grow(const char* what, std::int64_t bytes) {
   return [=](Attempt& a) {
     for (Line& line : a.ranks[1].evidence->lines)
@@ -43,7 +43,7 @@ TEST(AllocatorSeries, Rows) {
                [](Attempt& a) { memory_line(a, "solo_eager", "step", 10).fields["reserved"] = 1; },
            .rank = 1,
            .mentions = {"`reserved` bytes of arm solo_eager", "1 bytes after the last step"}},
-          {.name = "a look in the middle is absent",
+          {.name = "a `memory` line in the middle is absent",
            .change =
                [](Attempt& a) {
                  erase(a, {.rank = 1, .kind = "memory", .arm = "solo_graph", .step = 7});
@@ -51,7 +51,7 @@ TEST(AllocatorSeries, Rows) {
            .rank = 1,
            .mentions = {"`memory` line of arm solo_graph at step 7"},
            .also = {"D31.device_trend", "D31.resident_trend"}},
-          {.name = "the last look is absent",
+          {.name = "the last `memory` line is absent",
            .change =
                [](Attempt& a) {
                  erase(a, {.rank = 1, .kind = "memory", .arm = "solo_eager", .step = 10});
@@ -94,7 +94,7 @@ TEST(AllocatorSeries, DroplessExpertsMayTakeABlockNowAndThen) {
   EXPECT_EQ(judged(kTwoRanks, "reserved", 7, 7), record::Result::fail);
 }
 
-// What the allocator took from the device is the allocator's, whose series is judged apart.
+// Memory that the allocator took from the device is judged by the allocator's own series.
 TEST(DeviceTrend, LeavesOutWhatTheAllocatorReserved) {
   const auto both = [](Attempt& a) {
     grow("device", 2 << 20)(a);

@@ -28,7 +28,7 @@ TEST(CaptureChangesNothing, Rows) {
                   .change = [=](Attempt& a) { erase(a, state); },
                   .rank = 0,
                   .mentions = {"`state` line of the capture of arm solo_graph"}},
-                 {.name = "of something else",
+                 {.name = "of another kind",
                   .change = [=](Attempt& a) { set(a, state, "what", "warmup"); },
                   .rank = 0,
                   .mentions = {"arm solo_graph"}},
@@ -43,7 +43,7 @@ TEST(CaptureChangesNothing, Rows) {
 
 TEST(CaptureChangesNothing, AsManyLooksAsCaptures) {
   judge_rows("D36.capture_changes_nothing", {{"impl", "full_iteration"}, {"optimizer_graph", true}},
-             {{.name = "a look around one of two captures",
+             {{.name = "a `state` line for one of two captures",
                .change =
                    [](Attempt& a) {
                      auto& lines = a.ranks[0].evidence->lines;

@@ -20,7 +20,7 @@ const json kMismatch = {{"tensor", "result"}, {"element", 17},    {"left", 3.0},
                         {"right", 4.0},       {"max_abs", 1.0},   {"max_rel", 0.25},
                         {"max_ulp", 4194304}, {"elements", 8192}, {"differing", 5}};
 
-/// Of the comparison of `arm` with the closed form at `step`.
+/// Changes the comparison of `arm` with the closed form at `step`.
 auto wrong(int rank, const char* arm, std::int64_t step) {
   return [rank, arm, step](Attempt& attempt) {
     bool any = false;
@@ -35,7 +35,7 @@ auto wrong(int rank, const char* arm, std::int64_t step) {
     ASSERT_TRUE(any);
   };
 }
-/// Of one step, or of all.
+/// For one step, or for all if there is none.
 auto missing(int rank, const char* arm, std::optional<std::int64_t> step = {}) {
   return [rank, arm, step](Attempt& attempt) {
     std::erase_if(

@@ -13,13 +13,13 @@ TEST(FreedMemory, Rows) {
   judge_rows(
       "D06.freed_memory", kLocalCase,
       {
-          {.name = "a table of addresses outlives what it names (M31)",
+          {.name = "a table of addresses of freed tensors (M31)",
            .change = [=](Attempt& a) { set(a, last, "equal", false); },
            .rank = 1,
            .mentions = {"after freed memory was overwritten",
                         "5 comparisons equal before, step 5 not", "bytes were filled with NaN"},
            .also = {"D01.capture_inputs_last"}},
-          {.name = "there was nothing to overwrite",
+          {.name = "no memory was overwritten",
            .change = [=](Attempt& a) { set(a, overwritten, "bytes", 0); },
            .rank = 1,
            .mentions = {"`scribbled` line of more than 0 bytes"}},

@@ -53,7 +53,7 @@ TEST(LayoutReference, Rows) {
                   .change = [=](Attempt& a) { set(a, losses, "bound", "inf"); },
                   .rank = 1,
                   .mentions = {"is unknown"}},
-                 {.name = "a bound that sees nothing",
+                 {.name = "a bound that is too wide",
                   .change = [=](Attempt& a) { set(a, losses, "bound", 3.0); },
                   .rank = 1,
                   .mentions = {"the bound on losses is too wide", "0.05 at most"}},

@@ -117,7 +117,7 @@ TEST(Lockstep, Rows) {
            .rank = 0,
            .mentions = {"arm lockstep_eager lacks a loss at step 4",
                         "a finite loss of each of 2 microbatches"}},
-          {.name = "a tensor less than in other comparisons",
+          {.name = "one tensor fewer than in other comparisons",
            .change = [](Attempt& a) { set(a, lockstep_at(0, 3), "tensors", 32); },
            .rank = 0,
            .mentions = {"`lockstep` of step 3 compared other tensors than the first", "32 tensors",

@@ -9,8 +9,7 @@ using nlohmann::json;
 
 const json kReplicas = {{"impl", "none"}, {"dp", 2}, {"microbatches", 2}};
 
-/// Lets a rank have other parameters after step 4 in every arm, as one that goes astray for itself
-/// does.
+/// Gives a rank other parameters after step 4 in every arm.
 std::function<void(Attempt&)> astray(int rank) {
   return [=](Attempt& a) {
     for (Line& line : a.ranks[static_cast<std::size_t>(rank)].evidence->lines)
@@ -23,7 +22,7 @@ TEST(Replicas, Rows) {
   const Where last{.rank = 1, .kind = "step", .arm = "eager_a", .step = 4};
   judge_rows("D53.replicas", kReplicas,
              {
-                 {.name = "one rank goes astray in the last step",
+                 {.name = "one rank differs in the last step",
                   .change = astray(1),
                   .rank = 1,
                   .mentions = {"the parameters of rank 1 are not those of rank 0 after step 4",

@@ -22,7 +22,7 @@ TEST(Schedule, Rows) {
                 "got the forward of microbatch 1, chunk 0; want the forward of microbatch 0, "
                 "chunk 0",
                 "meet the labels"}},
-          {.name = "a microbatch that never came back",
+          {.name = "a microbatch without its backward",
            .change =
                [=](Attempt& a) { set(a, at_three, "ran", std::vector<int>{1, -1, 2, -2, 3, 0}); },
            .rank = 1,
@@ -87,7 +87,7 @@ TEST(Schedule, OfLayersHasEachOnesDelayedWeightGradientsBehindItsBackward) {
            .mentions = {"stage 0 did not follow its schedule at entry 3 of step 3",
                         "got the delayed weight gradients of microbatch 0, layer 1",
                         "want the backward of microbatch 0, layer 1", "in the captured order"}},
-          {.name = "chunk by chunk as without the overlap",
+          {.name = "chunk by chunk, as without the overlap",
            .change =
                [](Attempt& a) {
                  set(a, {.rank = 1, .kind = "schedule", .arm = "lockstep_graph", .step = 3}, "ran",

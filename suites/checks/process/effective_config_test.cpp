@@ -12,7 +12,7 @@ TEST(EffectiveConfig, Rows) {
       "D28.effective_config",
       {{"impl", "manual"}, {"allocator", "expandable"}, {"nccl_algo", "Ring"}},
       {
-          {.name = "another capture mode in force",
+          {.name = "another capture mode in effect",
            .change = with_setting(0, "effective", "capture_mode", "global"),
            .rank = 0,
            .mentions = {"runs with another capture_mode than asked", "global", "thread_local"}},
@@ -25,7 +25,7 @@ TEST(EffectiveConfig, Rows) {
            .rank = 0,
            .mentions = {"did not run with allocator expandable",
                         "asked for default, effective default"}},
-          {.name = "an axis is nowhere",
+          {.name = "an axis is neither asked for nor reported",
            .change =
                [](Attempt& a) {
                  with_setting(0, "asked", "NCCL_ALGO", nullptr)(a);
@@ -33,11 +33,11 @@ TEST(EffectiveConfig, Rows) {
                },
            .rank = 0,
            .mentions = {"nccl_algo Ring", "asked for nothing, effective nothing"}},
-          {.name = "not in force",
+          {.name = "not in effect",
            .change = with_setting(0, "effective", "NCCL_ALGO", nullptr),
            .rank = 0,
            .mentions = {"NCCL_ALGO", "nothing"}},
-          {.name = "in force although unset",
+          {.name = "in effect although unset",
            .change = with_setting(0, "effective", "NCCL_GRAPH_REGISTER", "1"),
            .rank = 0,
            .mentions = {"another NCCL_GRAPH_REGISTER than asked", "1"}},

@@ -60,7 +60,7 @@ TEST(Progress, Rows) {
                   .change = [](Attempt& a) { a.context.ranks.pop_back(); },
                   .rank = 1,
                   .mentions = {"the launcher had no heartbeat of rank 1"}},
-                 {.name = "a rank that never spoke",
+                 {.name = "a rank without a heartbeat",
                   .change =
                       [](Attempt& a) {
                         a.context.ranks[1].phase.reset();

@@ -13,7 +13,7 @@ const record::CheckResult& of(const record::Checks& checks, const std::string& n
   throw std::logic_error("no check " + name);
 }
 
-/// Checks whose word changed, without `check` itself.
+/// The checks whose result changed, without `check` itself.
 std::set<std::string> flipped(const record::Checks& clean, const record::Checks& changed,
                               const std::string& check) {
   std::set<std::string> result;

@@ -13,29 +13,31 @@
 
 namespace graphproof::checks {
 
+/// A change of the clean attempt, and the result that `check` has then.
 struct Row {
   std::string name;
   std::function<void(Attempt&)> change;
   record::Result want = record::Result::fail;
-  std::optional<int> rank;            // that the result names
+  std::optional<int> rank;            // the rank in the result
   std::vector<std::string> mentions;  // parts of the message, in any of its fields
   std::set<std::string> also = {};    // checks that may flip too; "*": any
 };
 
-/// Sets a value of the `config` line of a rank; null takes it out. `part` is asked or effective.
+/// Sets a value in the `config` line of a rank; null removes it. `part` is asked or effective.
 std::function<void(Attempt&)> with_setting(std::size_t rank, const char* part, const char* name,
                                            nlohmann::json value);
 
-/// A row in which a rank died before it wrote the first line that `where` means: unexercised.
+/// A row in which a rank died before it wrote the first line that `where` selects; the result is
+/// unexercised.
 Row rank_died(const Where& where);
 
 /// Judges every row against the clean attempt of `axes` on `device`, with evidence of `revision`.
-/// The clean one must pass `check`, and at least one row must flip `check` alone to fail.
+/// The clean attempt must pass `check`, and at least one row must fail `check` and no other check.
 void judge_rows(const std::string& check, const nlohmann::json& axes, const std::vector<Row>& rows,
                 const std::string& device = "sim",
                 std::int64_t revision = record::kEvidenceRevision);
 
-/// One change of one clean attempt.
+/// The result of `check` after one change of a clean attempt.
 record::CheckResult judge_one(const std::string& check, const nlohmann::json& axes,
                               const std::function<void(Attempt&)>& change,
                               const std::string& device = "sim");

@@ -19,14 +19,14 @@ namespace {
 using nlohmann::json;
 using record::Phase;
 
-/// 16 hexadecimal digits, another text for each number.
+/// 16 hexadecimal digits, different for each number.
 std::string digest(std::uint32_t of, std::int64_t number) {
   std::ostringstream text;
   text << std::hex << std::setfill('0') << std::setw(8) << of << std::setw(8) << number;
   return text.str();
 }
 
-/// Writes one rank's evidence in the order in which a rank program does.
+/// Writes the evidence of one rank, in the order of the rank program.
 class RankScript {
  public:
   RankScript(const Attempt& attempt, int rank, std::int64_t revision)
@@ -41,7 +41,7 @@ class RankScript {
                 1;
   }
 
-  /// What NCCL prints in a case of model collective; "" otherwise.
+  /// The log of NCCL in a case of model collective; "" otherwise.
   std::string log() const {
     return plan_.trains || attempt_.context.device != "cuda" ? "" : nccl_log();
   }
@@ -269,7 +269,8 @@ class RankScript {
     vote(Phase::eager);
   }
 
-  /// Odd ranks lie across a border where the case asks for it and the memory has borders.
+  /// Buffers of odd ranks extend past the end of a span if the case asks for it and the memory has
+  /// spans.
   void placements() {
     constexpr std::int64_t kPiece = 20971520, kBytes = 65536;
     const bool expandable = attempt_.axes.text("allocator") == "expandable";
@@ -295,7 +296,7 @@ class RankScript {
     all("graph_b", 0, plan_.steps - 1);
     for (const char* arm : {"free_eager", "free_graph"}) all(arm, plan_.steps - 1, plan_.steps - 1);
   }
-  /// Three graphs, each with buffers of its own, in the words of NCCL 2.28.9.
+  /// Three graphs, each with its own buffers, as NCCL 2.28.9 logs them.
   std::string nccl_log() const {
     const std::string head =
         concat("node1:", 4710 + rank_, ":", 4710 + rank_, " [", rank_, "] NCCL INFO ");
@@ -549,7 +550,7 @@ class RankScript {
                             .device = 64 * bytes,
                             .resident = 70000000 + 4096 * (step % 3)});
   }
-  /// `repeats`: the arm whose steps it has to repeat; since revision 5.
+  /// `repeats`: the arm whose steps it must repeat, from revision 5 on.
   void solo(const char* arm, const char* compared = "", const char* repeats = "") {
     if (!plan_.trains) return;
     const bool graph = std::string_view(arm) == "solo_graph";
@@ -649,14 +650,15 @@ bool meant(const Line& line, const Where& where) {
           text(line, line.kind == "hyperparameter" ? "name" : "compared") == where.name);
 }
 
-/// Counts lines again, as the rank would have: a row about one line is not about a lost one.
+/// Corrects the count of lines in the end line, because a row that changes lines is not about lost
+/// ones.
 void seal(record::Evidence& evidence) {
   if (!evidence.lines.empty() && evidence.lines.back().kind == "end")
     evidence.lines.back().fields["lines"] = evidence.lines.size() - 1;
 }
 
-/// Calls `change` with the evidence of every rank that `where` may mean; throws when none of them
-/// changed anything.
+/// Calls `change` with the evidence of every rank that `where` may select. Throws if no evidence
+/// was changed.
 void each(Attempt& attempt, const Where& where,
           const std::function<bool(record::Evidence&)>& change) {
   bool any = false;

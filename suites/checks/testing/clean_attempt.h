@@ -1,5 +1,4 @@
-// For tests: a hand-made attempt in which every check passes, and the small changes that turn it
-// into a defect.
+// For tests: a made attempt in which every check passes, and small changes that make checks fail.
 #pragma once
 
 #include <functional>
@@ -22,38 +21,40 @@ inline const nlohmann::json kTwoRanks = {
 inline const nlohmann::json kChangingLengths = {
     {"impl", "full_iteration"}, {"microbatches", 2}, {"shape_buckets", 2}, {"warmup_steps", 1}};
 
-/// A text or an integer of a line as it was written; "" or nothing where it has none.
+/// A text or an integer of a line as it was written; "" or absent if the line has none.
 std::string text(const Line& line, std::string_view field);
 std::optional<std::int64_t> integer(const Line& line, std::string_view field);
 
-/// Reads the lines of every rank by their tables again. After a change of lines as JSON.
+/// Reads the lines of every rank as structs again. Needed after lines were changed as JSON.
 void type_again(Attempt& attempt);
 
-/// `axes` holds what differs from the defaults. Every rank finished, and wrote what the suites
-/// write, or wrote at `revision`: 4 has arms eager_b and graph_b.
+/// An attempt of a case with `axes`, which has only values that differ from the defaults. Every
+/// rank finished and wrote the lines of evidence revision `revision`; those of 4 have arms eager_b
+/// and graph_b.
 Attempt clean_attempt(const matrix::Catalogue& catalogue, const nlohmann::json& axes,
                       const std::string& device = "sim",
                       std::int64_t revision = record::kEvidenceRevision);
 
-/// Which lines a change means: a missing rank or step is any, an empty arm too.
+/// Selects lines. An absent rank or step and an empty arm or name select any.
 struct Where {
   std::optional<int> rank;
   std::string kind;
   std::string arm = {};
   std::optional<std::int64_t> step = std::nullopt;
-  std::string name = {};  // `compared` of a line; of hyperparameter lines their `name`
+  std::string name = {};  // the field `compared`; of hyperparameter lines their `name`
 };
 
-/// Each throws std::logic_error when `where` means no line, so that a row can't change nothing
-/// unseen.
+/// Sets a field. This and the functions below throw std::logic_error if `where` selects no line, so
+/// that no row changes nothing by mistake.
 void set(Attempt& attempt, const Where& where, const std::string& key, nlohmann::json value);
-/// Takes a field out of the lines, as evidence of an older revision would lack it.
+/// Removes a field, as evidence of an older revision lacks it.
 void unset(Attempt& attempt, const Where& where, const std::string& key);
+/// Removes lines.
 void erase(Attempt& attempt, const Where& where);
-/// Puts a line before the teardown.
+/// Adds a line before the teardown.
 void add(Attempt& attempt, int rank, nlohmann::json fields);
-/// The rank died before it wrote the first line that `where` means: that and everything after it is
-/// gone.
+/// Removes the first line that `where` selects and all later ones, as if the rank had died before
+/// it wrote them.
 void die_before(Attempt& attempt, const Where& where);
 
 }  // namespace graphproof::checks

@@ -1,4 +1,4 @@
-// For tests of checks of memory: the `memory` lines of an attempt.
+// For tests of checks of memory: finds `memory` lines of an attempt.
 #pragma once
 
 #include <stdexcept>
@@ -8,7 +8,7 @@
 
 namespace graphproof::checks {
 
-/// The line of rank 1; std::logic_error if there is none. A step counts for `when` "step" alone.
+/// A line of rank 1; `step` is 0 unless `when` is "step". Throws std::logic_error if there is none.
 inline Line& memory_line(Attempt& attempt, std::string_view arm, std::string_view when,
                          std::int64_t step = 0) {
   for (Line& line : attempt.ranks[1].evidence->lines)
@@ -18,7 +18,7 @@ inline Line& memory_line(Attempt& attempt, std::string_view arm, std::string_vie
   throw std::logic_error("no such memory line");
 }
 
-/// Lets all ranks share a GPU.
+/// Makes all ranks share a GPU.
 inline void share_gpus(Attempt& attempt) {
   for (RankFiles& files : attempt.ranks)
     for (Line& line : files.evidence->lines)

@@ -27,15 +27,15 @@ TEST(AccumulatedGradients, Rows) {
           {.name = "other gradients under equal losses (M36, M37)",
            .change =
                [](Attempt& a) {
-                 // The comparison of step digests is D01's; this row is about the result of D11
-                 // of it.
+                 // The comparison of step digests is D01's; this row is about the
+                 // result of D11.
                  gradients(a, kThird, "ffffffffffffffff");
                },
            .rank = 1,
            .mentions = {"the replay of step 3 added up its microbatches' gradients wrongly",
                         "ffffffffffffffff under equal losses", "the sum over 2 microbatches"},
            .also = {"D01.lockstep", "D02.graph_repeats"}},
-          {.name = "the losses differ too, so that is no question of adding up",
+          {.name = "the losses differ too, so the sums are not at fault",
            .change =
                [](Attempt& a) {
                  gradients(a, kThird, "ffffffffffffffff");

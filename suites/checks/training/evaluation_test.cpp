@@ -12,7 +12,7 @@ const nlohmann::json kEvaluated = {{"impl", "full_iteration"},
                                    {"dropout", true},
                                    {"schedule", "train-eval-train"}};
 
-/// Without the last look of a kind at the step of the evaluations; in clean evidence that is one at
+/// Removes the last line of a kind in the step of the evaluations. In clean evidence it belongs to
 /// a replay of evaluation.
 std::function<void(Attempt&)> without_one(const char* kind) {
   return [=](Attempt& a) {
@@ -41,7 +41,7 @@ TEST(Evaluation, Rows) {
            .rank = 0,
            .mentions =
                {"`evaluation_repeats`: lockstep_graph differs from lockstep_graph at step 4"}},
-          {.name = "never repeated",
+          {.name = "without a repetition",
            .change = [=](Attempt& a) { erase(a, repeated); },
            .rank = 0,
            .mentions = {"comparison `evaluation_repeats` of lockstep_graph with lockstep_graph"}},
@@ -101,7 +101,7 @@ TEST(Evaluation, OfOtherEnginesIsEager) {
 TEST(Evaluation, BeforeRevisionFiveNobodyWatchedIt) {
   judge_rows(
       "D47.evaluation", kEvaluated,
-      {{.name = "no count of watched replays",
+      {{.name = "no count of announced replays",
         .change = [](Attempt& a) { unset(a, {.rank = 0, .kind = "evaluated"}, "announced"); },
         .want = record::Result::pass,
         .rank = std::nullopt,

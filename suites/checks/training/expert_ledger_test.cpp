@@ -9,14 +9,15 @@ const nlohmann::json kExpertAxes = {
     {"impl", "manual"},           {"model", "moe"},          {"experts", 4}, {"topk", 2},
     {"dispatch", "drop_and_pad"}, {"dispatcher", "alltoall"}};
 
-// The clean ledger: layer 0 assigned 13 19 16 16, carried 13 16 16 16, dropped 3; layer 1 all 16.
+// The counts of the clean attempt: layer 0 assigned 13 19 16 16, carried 13 16 16 16, dropped 3;
+// layer 1 all 16.
 TEST(ExpertLedger, Rows) {
   const Where at_three{.rank = 0, .kind = "experts", .arm = "lockstep_graph", .step = 3};
   const Where both_at_three{.rank = 0, .kind = "experts", .step = 3};
   judge_rows(
       "D40.expert_ledger", kExpertAxes,
       {
-          {.name = "dropped in silence (M74)",
+          {.name = "dropped without a count (M74)",
            .change =
                [=](Attempt& a) {
                  set(a, at_three, "carried", std::vector<int>{8, 8, 8, 8, 8, 8, 8, 8});
@@ -29,7 +30,7 @@ TEST(ExpertLedger, Rows) {
                [=](Attempt& a) { set(a, both_at_three, "overflowed", std::vector<int>{0, 0}); },
            .rank = 0,
            .mentions = {"raised the wrong overflow flag", "0 with 3 dropped", "want 1 or more"}},
-          {.name = "a flag for nothing",
+          {.name = "a flag although nothing was dropped",
            .change =
                [=](Attempt& a) { set(a, both_at_three, "overflowed", std::vector<int>{1, 1}); },
            .rank = 0,
@@ -48,7 +49,7 @@ TEST(ExpertLedger, Rows) {
            .rank = 0,
            .mentions = {"the replay of step 3 routed other tokens than eager", "carried [16,13,",
                         "carried [13,16,"}},
-          {.name = "a ledger of half the layers",
+          {.name = "counts of half the layers",
            .change = [=](Attempt& a) { set(a, at_three, "dropped", std::vector<int>{3}); },
            .rank = 0,
            .mentions = {"ledger of arm lockstep_graph is incomplete at step 3"}},

@@ -29,7 +29,7 @@ TEST(Fp8Weights, Rows) {
            .change = [=](Attempt& a) { set(a, at_three, "copies", std::vector<int>{0, 0, 0}); },
            .rank = 0,
            .mentions = {"layer 1", "got 0 copies", "copies of older weights"}},
-          {.name = "a layer that stays as it is (M161)",
+          {.name = "a layer whose weights are not rounded (M161)",
            .change = [=](Attempt& a) { set(a, at_three, "copies", std::vector<int>{0, 4, 4}); },
            .rank = 0,
            .mentions = {"layer 2", "got 4 copies", "want 0: its weights are not rounded",

@@ -24,7 +24,7 @@ TEST(GraphCache, Rows) {
            .mentions = {"the cache of graphs holds more lengths than its bound", "12 4 8 resident",
                         "2 lengths at most"},
            .also = {"D43.shape_buckets"}},
-          {.name = "captures that took nothing",
+          {.name = "captures that took no memory",
            .change =
                [=](Attempt& a) {
                  set(a, step(1), "captured_bytes", 0);

@@ -19,7 +19,7 @@ TEST(Padding, Rows) {
            .rank = 0,
            .mentions = {"losses and gradients of a padded step differ from those without padding",
                         "0.5 (0.1 of the largest element) in `losses`"}},
-          {.name = "a bound that sees nothing",
+          {.name = "a bound that is too wide",
            .change = [=](Attempt& a) { set(a, padded, "bound", 3.0); },
            .rank = 0,
            .mentions = {"the bound on losses and gradients is too wide"}},

@@ -18,7 +18,7 @@ TEST(Resume, Rows) {
                   .change = [=](Attempt& a) { set(a, resumed, "equal", false); },
                   .rank = 0,
                   .mentions = {"`resumed`: resumed differs from lockstep_graph at step 3"}},
-                 {.name = "loaded under live graphs that read something else",
+                 {.name = "loaded in a model whose graphs read other memory",
                   .change = [=](Attempt& a) { set(a, loaded, "equal", false); },
                   .rank = 0,
                   .mentions = {"`loaded`: loaded differs from lockstep_graph at step 4"}},

@@ -12,7 +12,7 @@ TEST(ShapeBuckets, Rows) {
   judge_rows(
       "D43.shape_buckets", kChangingLengths,
       {
-          {.name = "the first in went, not the least recently used",
+          {.name = "the oldest length was evicted, not the least recently used",
            .change = [=](Attempt& a) { set(a, step(6), "evicted", nlohmann::json::array({4})); },
            .rank = 0,
            .mentions = {"the step of length 11 did not use the expected graph", "evicted 4",
@@ -21,7 +21,7 @@ TEST(ShapeBuckets, Rows) {
            .change = [=](Attempt& a) { set(a, step(4), "length", 8); },
            .rank = 0,
            .mentions = {"replayed at length 8", "replayed at length 4"}},
-          {.name = "ran eagerly in silence",
+          {.name = "ran eagerly without counting it",
            .change = [=](Attempt& a) { set(a, step(9), "replays", 5); },
            .rank = 0,
            .mentions = {"4 captures and 5 replays so far", "4 captures and 6 replays so far"}},
@@ -39,7 +39,7 @@ TEST(ShapeBuckets, Rows) {
            .change = [=](Attempt& a) { set(a, step(7), "longest", 17); },
            .rank = 0,
            .mentions = {"step 7 of length 17"}},
-          {.name = "the steps end before a length comes back",
+          {.name = "the steps end before a length is used again",
            .change =
                [=](Attempt& a) {
                  for (std::int64_t index = 7; index < 11; ++index) {
