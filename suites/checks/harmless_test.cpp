@@ -31,7 +31,7 @@ class HarmlessTest : public testing::Test {
 
 TEST_F(HarmlessTest, FailedCapturesThatLeftNothingAreTheEvidence) {
   EXPECT_EQ(harmless_because(attempt("M19", 0)),
-            "4 captures failed and were taken back, and each left 0 bytes in its pool");
+            "4 captures failed and were undone, and each left 0 bytes in its pool");
   EXPECT_EQ(judge(attempt("M19", 0), catalogue_.checks).harmless_because,
             harmless_because(attempt("M19", 0)));
 }

@@ -60,7 +60,7 @@ TEST(RegistrationParity, RanksThatDisagreeFailIt) {
            Result::unexercised,
            std::nullopt,
            {"NCCL registered nothing on any rank, where a captured all_gather in expandable "
-            "segments is expected to be registered; it took RING SIMPLE"}},
+            "segments is expected to be registered; it used RING SIMPLE"}},
           {"NCCL was silent",
            [](Attempt& attempt) { attempt.ranks[1].log = "graphproof: rank ready\n"; },
            Result::unexercised,

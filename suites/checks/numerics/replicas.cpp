@@ -26,7 +26,8 @@ std::map<std::vector<std::int64_t>, std::vector<int>> ranks_by_part(const Axes& 
 }  // namespace
 
 /// After every step of eager_a the parameters have equal digests on all ranks that hold the same
-/// part of the model: of one pipeline stage, tensor parallel rank and part of the experts.
+/// part of the model: of one pipeline stage, tensor parallel rank and part of the experts. Not
+/// applicable if every rank has another part.
 record::CheckResult replicas(Judgement& judgement, const Attempt& attempt) {
   const std::int64_t steps = judgement.expected().steps;
   std::size_t replicated = 0;
@@ -66,6 +67,10 @@ record::CheckResult replicas(Judgement& judgement, const Attempt& attempt) {
                                  "step makes them equal again"});
       }
     }
+  }
+  if (replicated == 0) {
+    judgement.not_applicable("every rank has another part of the model");
+    return judgement.result("", "");
   }
   return judgement.result(
       concat("the same parameters after each of ", steps, " steps on ", replicated, " ranks"),

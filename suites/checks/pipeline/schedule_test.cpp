@@ -21,7 +21,7 @@ TEST(Schedule, Rows) {
                {"stage 1 did not follow its schedule at entry 0 of step 3 of arm lockstep_graph",
                 "got the forward of microbatch 1, chunk 0; want the forward of microbatch 0, "
                 "chunk 0",
-                "meet the labels"}},
+                "combined with another one"}},
           {.name = "a microbatch without its backward",
            .change =
                [=](Attempt& a) { set(a, at_three, "ran", std::vector<int>{1, -1, 2, -2, 3, 0}); },

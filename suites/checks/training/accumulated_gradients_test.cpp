@@ -81,7 +81,7 @@ TEST(AccumulatedGradients, OneMicrobatchHasNothingToAddUp) {
   EXPECT_EQ(result.result, record::Result::not_applicable);
   EXPECT_EQ(result.message.why,
             "the check applies to cases with `microbatches > 1 and impl != none and model != "
-            "collective`");
+            "\"collective\"`");
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ TEST(OverlappedReduction, Rows) {
                  set(a, line, "effective", 0);
                },
            .rank = 1,
-           .mentions = {"more than none"}},
+           .mentions = {"at least one"}},
           {.name = "absent",
            .change = [=](Attempt& a) { erase(a, line); },
            .rank = 1,
