@@ -102,8 +102,8 @@ find_cuda() {  # sets crt
 find_probe_headers() {  # sets probe_headers, folders separated by semicolons
   local toolkit version site cuda=13.0
   for toolkit in "${CUDA_HOME:-/usr/local/cuda}" /usr/local/cuda; do
-    version=$(sed -n 's/^#define CUDA_VERSION \([0-9]*\)$/\1/p' "$toolkit/include/cuda.h" 2>/dev/null ||
-      true)
+    [ -f "$toolkit/include/cuda.h" ] || continue
+    version=$(sed -n 's/^#define CUDA_VERSION \([0-9]*\)$/\1/p' "$toolkit/include/cuda.h")
     [ "${version:-0}" -ge 12040 ] || continue
     [ -f "$toolkit/include/crt/host_config.h" ] || continue
     probe_headers=$toolkit/include
