@@ -14,13 +14,12 @@
 namespace graphproof::engines {
 namespace {
 
-/// How one engine is made.
 struct Row {
   std::string_view impl;
   std::unique_ptr<Engine> (*make)(const EngineConfig&, capture::Device&, c10::Stream,
                                   workloads::TrainStep&, Observer*);
 };
-/// One row for each engine of the traits, in any order.
+/// How each engine of the traits is made.
 constexpr std::array<Row, kEngineTraits.size()> kEngines{
     {{"none", make_eager},
      {"local", make_local},

@@ -1,5 +1,4 @@
-// Faults of numbers that a capture takes by value or that are read at the wrong time.
-#include <algorithm>
+// Faults of numbers that a capture takes by value or reads at the wrong time.
 #include <set>
 
 #include "workloads/faults/planted.h"
@@ -7,8 +6,8 @@
 namespace graphproof::faults {
 namespace {
 
-/// The optimizer takes the learning rate as a kernel argument, so a capture freezes it. The
-/// arithmetic is the same, so that only the value differs.
+/// An optimizer that takes the rate as a kernel argument: a capture freezes it. The arithmetic is
+/// the same, so that only the value can differ.
 class RateByValue final : public Planted {
  public:
   std::unique_ptr<Engine> make_engine(const EngineParts& parts, const MakeEngine& make) override {
@@ -31,8 +30,8 @@ class RateByValue final : public Planted {
   double rate_ = 0;  // as the host knows it
 };
 
-/// The optimizer counts its steps on the host, as torch::optim::Adam does. A capture freezes the
-/// number, and with it the bias correction.
+/// An optimizer that counts its steps on the host, as torch::optim::Adam does: a capture freezes
+/// the number, and with it the bias correction.
 class StepByValue final : public FaultHooks {
  public:
   at::Tensor scalar(Scalar which, const at::Tensor& value) override {
@@ -44,7 +43,7 @@ class StepByValue final : public FaultHooks {
   std::int64_t steps_ = 0;
 };
 
-/// The backward takes the loss scale by value, so a capture freezes it.
+/// A loss scale that backward takes by value: a capture freezes it.
 class LossScaleByValue final : public Planted {
  public:
   std::unique_ptr<Engine> make_engine(const EngineParts& parts, const MakeEngine& make) override {
@@ -55,7 +54,7 @@ class LossScaleByValue final : public Planted {
   }
 
  private:
-  /// Reads the scale before each step until the first replay.
+  /// Reads the scale before each step that the host still runs.
   struct Reading final : ForwardingEngine {
     Reading(std::unique_ptr<Engine> engine, workloads::TrainStep& of, std::optional<double>& to)
         : ForwardingEngine(std::move(engine)), step_(of), scale(to) {}
@@ -71,7 +70,6 @@ class LossScaleByValue final : public Planted {
   std::optional<double> scale_;  // as the host knows it
 };
 
-/// Graphs read the flag of the first microbatch from elsewhere.
 class FlagFault final : public FaultHooks {
  public:
   explicit FlagFault(FirstMicrobatch in_graphs) : in_graphs_(in_graphs) {}
@@ -83,20 +81,21 @@ class FlagFault final : public FaultHooks {
   FirstMicrobatch in_graphs_;
 };
 
-/// A capture runs every layer with rounded weights, also the first and the last.
+/// A capture that runs every layer in the context of those that are rounded.
 class RoundsEveryLayer final : public Planted {
  public:
   void plan_step(const StepPlan& plan) override {
     Planted::plan_step(plan);
     if (!std::exchange(plan.config.first_last_layers_bf16, false)) return;
-    unrounded_ = {"layers.0.", "layers." + std::to_string(plan.config.layers - 1) + "."};
+    unrounded_ = {"param:layers.0.",
+                  "param:layers." + std::to_string(plan.config.layers - 1) + "."};
   }
   std::unique_ptr<Engine> make_engine(const EngineParts& parts, const MakeEngine& make) override {
     for (const NamedTensor& parameter : parts.step.parameters())
       for (const std::string& layer : unrounded_)
-        if (parameter.name.starts_with("param:" + layer))
+        if (parameter.name.starts_with(layer))
           weights_.insert(parameter.tensor.unsafeGetTensorImpl());
-    return std::make_unique<WithoutCopies>(Planted::make_engine(parts, make), unrounded_);
+    return Planted::make_engine(parts, make);
   }
   FirstMicrobatch first_microbatch(const at::Tensor& weight, FirstMicrobatch read) override {
     return !recording() && weights_.contains(weight.unsafeGetTensorImpl()) ? FirstMicrobatch::none
@@ -104,30 +103,14 @@ class RoundsEveryLayer final : public Planted {
   }
 
  private:
-  /// The sound step has no copies of these layers' weights, so they are not outputs here either.
-  struct WithoutCopies final : ForwardingEngine {
-    WithoutCopies(std::unique_ptr<Engine> engine, std::vector<std::string> prefixes)
-        : ForwardingEngine(std::move(engine)), layers(std::move(prefixes)) {}
-    std::vector<NamedTensor> outputs() override {
-      std::vector<NamedTensor> all = engine_->outputs();
-      std::erase_if(all, [&](const NamedTensor& one) {
-        return std::any_of(layers.begin(), layers.end(), [&](const std::string& layer) {
-          return one.name.starts_with("fp8:" + layer);
-        });
-      });
-      return all;
-    }
-    std::vector<std::string> layers;
-  };
-
-  std::vector<std::string> unrounded_;  // prefixes of names
-  std::set<const void*> weights_;       // of the layers that are not rounded
+  std::vector<std::string> unrounded_;
+  std::set<const void*> weights_;  // of the layers that are not rounded
 };
 
-/// A wrapper around replayed modules omits the host's check once they are captured.
+/// A check that a wrapper around replayed modules leaves out once they are captured.
 class ChecksStop final : public FaultHooks {
  public:
-  bool host_checks(std::int64_t checked) override { return checked == 0; }
+  bool host_looks(std::int64_t looked) override { return looked == 0; }
 };
 
 }  // namespace
@@ -135,12 +118,12 @@ class ChecksStop final : public FaultHooks {
 std::shared_ptr<FaultHooks> learning_rate_by_value() { return std::make_shared<RateByValue>(); }
 std::shared_ptr<FaultHooks> adam_step_by_value() { return std::make_shared<StepByValue>(); }
 std::shared_ptr<FaultHooks> loss_scale_by_value() { return std::make_shared<LossScaleByValue>(); }
-/// The capture takes the flag by value from the host.
+/// A flag that the capture takes by value, as the host has it.
 std::shared_ptr<FaultHooks> first_microbatch_flag_by_value() {
   return std::make_shared<FlagFault>(FirstMicrobatch::on_host);
 }
-/// The capture takes the flag as false, so no replay makes copies, and the copies of earlier
-/// weights remain in use.
+/// A flag that the capture takes when it is down: no replay makes copies, and those of earlier
+/// weights stay.
 std::shared_ptr<FaultHooks> first_microbatch_flag_frozen_false() {
   return std::make_shared<FlagFault>(FirstMicrobatch::never);
 }

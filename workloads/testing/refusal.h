@@ -1,4 +1,4 @@
-// The message with which a call refuses its arguments, for tests.
+// What a call refuses and with which words, for tests.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Small sizes for tests that replay each step many times, whose results do not depend on sizes.
+// Sizes for replays, whose tests run each step many times: what they show is no question of sizes.
 #pragma once
 
 #include "workloads/config/model_config.h"

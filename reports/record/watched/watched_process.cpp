@@ -337,6 +337,7 @@ class Conversion {
     line.stack = texts(fields, "stack");
     line.pool = pool_of(fields);
     line.generators = integer(fields, "generators");
+    line.optimizer_steps = integer(fields, "optimizer_steps");
     line.ended = true;
   }
 

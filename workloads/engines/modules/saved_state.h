@@ -1,6 +1,5 @@
-// A copy of the state that passes of a module change in addition to their results: losses,
-// gradients, masks, ledgers, counters, random numbers. An engine restores it after warm-up passes
-// and rehearsals, so that they have no effect on training.
+// What passes of a module change beside their results: losses, gradients, masks, ledgers, counters,
+// random numbers. Saved before an engine warms up or rehearses, so that training does not notice.
 #pragma once
 
 #include <vector>
@@ -10,10 +9,9 @@
 
 namespace graphproof::engines {
 
-/// The state of one step.
 class SavedState {
  public:
-  /// Enqueues the copies on the current stream. `step` outlives this object.
+  /// Copies, enqueued on the current stream. `step` outlives this.
   explicit SavedState(workloads::TrainStep& step) : generators_(step.rng().generators()) {
     const at::NoGradGuard no_grad;
     tensors_.push_back({"losses", step.losses()});
@@ -26,8 +24,7 @@ class SavedState {
     for (const NamedTensor& tensor : tensors_) copies_.push_back(tensor.tensor.clone());
     for (at::Generator& generator : generators_) states_.push_back(generator.get_state());
   }
-  /// Enqueues copies back on the current stream. May be called several times; never inside a
-  /// capture.
+  /// As often as wanted; never inside a capture.
   void restore() {
     const at::NoGradGuard no_grad;
     for (std::size_t i = 0; i < tensors_.size(); ++i) tensors_[i].tensor.copy_(copies_[i]);

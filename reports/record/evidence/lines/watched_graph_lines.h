@@ -23,6 +23,7 @@ struct WatchedCaptureLine {
   double ms = 0;
   std::optional<std::vector<std::int64_t>> pool;
   std::optional<std::int64_t> generators;
+  std::optional<std::int64_t> optimizer_steps;
   std::int64_t streams = 0;
   std::map<std::string, std::int64_t> work_by_thread;
   std::string graph;
@@ -61,6 +62,8 @@ struct WatchedCaptureLine {
           JsonText{R"([0, 9])"}, kCount);
     field("generators", &WatchedCaptureLine::generators,
           "random generators registered with the graph; likewise", 1, kCount);
+    field("optimizer_steps", &WatchedCaptureLine::optimizer_steps,
+          "steps of PyTorch's optimizers that were captured; likewise", 0, kCount);
     field("streams", &WatchedCaptureLine::streams, "streams that took part", 2, kCount);
     field("work_by_thread", &WatchedCaptureLine::work_by_thread,
           "calls that captured work, by thread", JsonText{R"({"4711": 325})"});
@@ -130,6 +133,7 @@ struct WatchedGraphLine {
   std::map<std::string, std::int64_t> nodes;
   std::int64_t kernel_nodes = 0;
   std::int64_t nccl_kernels = 0;
+  std::int64_t copied_bytes = 0;
   std::vector<ShapedKernel> kernels;
   std::int64_t kernels_left_out = 0;
   std::int64_t without_layout = 0;
@@ -147,6 +151,8 @@ struct WatchedGraphLine {
           JsonText{R"({"kernel": 324, "memcpy": 1})"});
     field("kernel_nodes", &WatchedGraphLine::kernel_nodes, "kernels", 324, kCount);
     field("nccl_kernels", &WatchedGraphLine::nccl_kernels, "kernels of NCCL among them", 4, kCount);
+    field("copied_bytes", &WatchedGraphLine::copied_bytes,
+          "bytes that its copies move within device memory", 4096, kCount);
     field("kernels", &WatchedGraphLine::kernels,
           "kernels by name and launch shape, the most frequent first");
     field("kernels_left_out", &WatchedGraphLine::kernels_left_out,
