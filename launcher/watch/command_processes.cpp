@@ -39,11 +39,6 @@ std::int64_t number(const std::vector<std::string>& fields, std::size_t field) {
 // Positions in stat_fields().
 constexpr std::size_t kUserTicks = 11, kSystemTicks = 12, kStartTicks = 19;
 
-std::string program_of(int pid) {
-  std::error_code gone;
-  return fs::read_symlink(of_process(pid, "exe"), gone);
-}
-
 }  // namespace
 
 std::vector<Process> descendants_of(int ancestor, const std::vector<Process>& all) {
@@ -91,13 +86,14 @@ std::string command_line_of(const Process& process) {
   return text.empty() ? process.command : text;
 }
 
-CudaUse cuda_use(int pid, bool parent_is_watched, int parent) {
+CudaUse cuda_use(int pid, const fs::path& probe_folder) {
   CudaUse use;
   const std::string maps = proc_text(of_process(pid, "maps"));
   use.has_driver = maps.find("/libcuda.so") != std::string::npos;
   if (!use.has_driver) return use;
   use.has_probe = maps.find("/libgraphproof-probe.so") != std::string::npos;
-  use.forked = parent_is_watched && program_of(pid) == program_of(parent);
+  // A forked child keeps its parent's mappings until it becomes another program.
+  use.forked = maps.find(probe_folder.string() + "/") != std::string::npos;
   const std::vector<std::string> open = open_files(pid);
   use.has_device = std::ranges::any_of(
       open, [](const std::string& file) { return file.starts_with("/dev/nvidia"); });
@@ -113,7 +109,7 @@ CudaUse cuda_use(int pid, bool parent_is_watched, int parent) {
 }
 
 std::string why_unwatched(const CudaUse& use, const std::string& probe) {
-  if (!use.has_driver || (use.has_probe && use.forked)) return "";
+  if (!use.has_driver || use.forked) return "";
   if (use.has_probe)
     return "the probe is loaded and could not write its file; it printed why on standard error";
   if (!use.injection)
@@ -121,7 +117,7 @@ std::string why_unwatched(const CudaUse& use, const std::string& probe) {
            "the environment";
   if (*use.injection != probe)
     return "it has libcuda.so.1 loaded and began with CUDA_INJECTION64_PATH=" + *use.injection;
-  if (use.has_device && !use.forked)
+  if (use.has_device)
     return "it uses a GPU without the probe: it changed CUDA_INJECTION64_PATH itself, or the "
            "library cannot be loaded there";
   return "";

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <set>
@@ -41,10 +42,11 @@ struct CudaUse {
   bool has_driver = false;               ///< has libcuda.so.1 loaded
   bool has_probe = false;                ///< has the probe loaded
   bool has_device = false;               ///< has a device of the driver open
-  bool forked = false;                   ///< its parent is watched and has the same program
+  bool forked = false;                   ///< has the file of another process's probe mapped
   std::optional<std::string> injection;  ///< CUDA_INJECTION64_PATH with which it began
 };
-CudaUse cuda_use(int pid, bool parent_is_watched, int parent);
+/// REQUIRES: no probe's file in `probe_folder` is of `pid`.
+CudaUse cuda_use(int pid, const std::filesystem::path& probe_folder);
 
 /// Why there is no evidence of such a process; empty if none is missing: it did not initialise CUDA
 /// or is a forked child, in which CUDA cannot be used. `probe` is the path that the launcher set.

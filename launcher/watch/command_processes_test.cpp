@@ -40,7 +40,7 @@ TEST(UnwatchedProcess, IsNamedWithItsReasonUnlessNothingIsMissing) {
        {.has_driver = true, .has_probe = true, .forked = true, .injection = probe},
        ""},
       {"a forked worker that inherited the device",
-       {.has_driver = true, .has_device = true, .forked = true, .injection = probe},
+       {.has_driver = true, .has_device = true, .forked = true},
        ""},
       {"its probe could not write",
        {.has_driver = true, .has_probe = true, .injection = probe},

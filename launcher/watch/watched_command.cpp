@@ -139,7 +139,7 @@ class CommandWatch {
       const auto found = watched.find(key);
       const ProbeLook* probe = found == watched.end() ? nullptr : found->second;
       activities.push_back(activity_of(process, key, probe));
-      if (!probe) look_for_cuda(process, key, watched);
+      if (!probe) look_for_cuda(process, key);
     }
     for (const ProbeLook& probe : probes_)
       if (probe.host != host_ && probe.state == record::probe_file::State::watching)
@@ -170,11 +170,9 @@ class CommandWatch {
             .stopped = process.state == 'T' || process.state == 't'};
   }
 
-  void look_for_cuda(const Process& process, const ProcessKey& key,
-                     const std::map<ProcessKey, const ProbeLook*>& watched) {
-    const bool parent_is_watched = watched.contains({process.parent, start_ticks(process.parent)});
-    const std::string why =
-        why_unwatched(cuda_use(process.pid, parent_is_watched, process.parent), command_.probe);
+  void look_for_cuda(const Process& process, const ProcessKey& key) {
+    const std::string why = why_unwatched(
+        cuda_use(process.pid, command_.folder / record::kProbeFolder), command_.probe);
     if (!why.empty())
       unwatched_[key] = {
           .pid = process.pid, .command = record::printable(command_line_of(process)), .why = why};

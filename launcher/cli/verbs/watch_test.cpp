@@ -391,12 +391,12 @@ TEST_F(WatchTest, AProcessWithoutTheProbeIsListedWithTheReason) {
       watch_shell("env -i WATCH_TEST=$WATCH_TEST " + program +
                       " steps 10; "
                       "CUDA_INJECTION64_PATH=/opt/other.so GRAPHPROOF_PROBE_DIR=/nonexistent " +
-                      program + " steps 10; true",
+                      program + " steps 10; " + program + " fork; sleep 1",
                   {"--hang-after", "1s"}),
-      4)
+      0)
       << err();
   const record::WatchedRun seen = run();
-  ASSERT_EQ(seen.unwatched.size(), 2u) << out();
+  ASSERT_EQ(seen.unwatched.size(), 2u) << "not the forked child of a watched process\n" << out();
   EXPECT_TRUE(has(seen.unwatched[0].command, "libcuda.so.1 steps 10"));
   EXPECT_TRUE(has(out(), "without CUDA_INJECTION64_PATH: something cleared the environment"));
   EXPECT_TRUE(has(out(), "began with CUDA_INJECTION64_PATH=/opt/other.so")) << out();
@@ -447,7 +447,12 @@ TEST_F(WatchTest, AProcessThatStillRunsIsNamedWhenItsRunIsJudged) {
     execl(fake_watched().c_str(), "graphproof_fake_watched", "wait", nullptr);
     _exit(127);
   }
-  ASSERT_TRUE(soon([&] { return !fs::is_empty(top / "runs/latest/probe"); }));
+  // The magic of the file is written last.
+  ASSERT_TRUE(soon([&] {
+    for (const auto& entry : fs::directory_iterator(top / "runs/latest/probe"))
+      if (text_of(entry.path()).starts_with("GPPROBE1")) return true;
+    return false;
+  }));
   EXPECT_EQ(watch({"--finish", "latest"}), 0) << err();
   EXPECT_TRUE(has(out(), "process " + std::to_string(process) + ": it still runs")) << out();
   kill(process, SIGKILL);
