@@ -58,8 +58,10 @@ struct Beginning {
   const char* program;
   char* const* arguments;
   char* const* environment;
-  int output, errors;  // kKept: all standard streams stay as they are
-  int members;         // of the control group that it is to enter by itself; -1: none
+  // An output of kKept: the standard streams stay as they are, but for standard output, which goes
+  // to the descriptor `errors` unless that is kKept too.
+  int output, errors;
+  int members;  // of the control group that it is to enter by itself; -1: none
   int parent, error_pipe;
 };
 
@@ -89,7 +91,8 @@ struct Beginning {
     return nothing >= 0 && dup2(nothing, 0) >= 0 && dup2(child.output, 1) >= 0 &&
            dup2(child.errors, 2) >= 0;
   };
-  if (child.output == kKept || redirect())
+  const auto keep = [&child] { return child.errors == kKept || dup2(child.errors, 1) >= 0; };
+  if (child.output == kKept ? keep() : redirect())
     execve(child.program, child.arguments, child.environment);
   const int code = errno;
   [[maybe_unused]] const auto written = write(child.error_pipe, &code, sizeof code);
@@ -242,7 +245,8 @@ Child::Child(const Command& command, const std::filesystem::path& output,
 Child::Child(const Command& command, int output, int errors)
     : pid_(start(command, output, errors)) {}
 
-Child::Child(const Command& command, OwnStreams) : pid_(start(command, kKept, kKept)) {}
+Child::Child(const Command& command, OwnStreams streams)
+    : pid_(start(command, kKept, streams.output_to_error ? STDERR_FILENO : kKept)) {}
 
 Child::Child(Child&& other) noexcept : pid_(std::exchange(other.pid_, 0)), exit_(other.exit_) {}
 

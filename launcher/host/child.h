@@ -48,8 +48,11 @@ class Child {
   /// Starts the command with its output and errors on open descriptors, which the caller still
   /// owns.
   Child(const Command& command, int output, int errors);
-  /// Starts the command with the standard streams of this process.
-  struct OwnStreams {};
+  /// Starts the command with the standard streams of this process, or with its standard error for
+  /// both of the command's outputs.
+  struct OwnStreams {
+    bool output_to_error = false;
+  };
   Child(const Command& command, OwnStreams);
   Child(Child&&) noexcept;
   Child& operator=(Child&&) = delete;

@@ -214,6 +214,7 @@ PreparedWatch prepare_watch(const WatchRequest& request) {
   run.environment = environment.variables;
   run.notes = std::move(environment.notes);
   prepared.variables = std::move(environment.variables);
+  prepared.output_to_error = request.output_to_error;
   if (request.command.empty()) run.ending = "attached";
   write_run(prepared.folder, run);
   return prepared;
@@ -228,6 +229,7 @@ reports::WatchedReport watch(PreparedWatch watch, const fs::path& judge_program,
                        .folder = watch.folder,
                        .probe = watch.variables.at("CUDA_INJECTION64_PATH"),
                        .hang_after_ms = hang_after_ms,
+                       .output_to_error = watch.output_to_error,
                        .notice = notice},
                       watch.run);
   if (look_at_probes(watch.folder / record::kProbeFolder).empty() && !has_gpu())

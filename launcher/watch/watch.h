@@ -23,6 +23,7 @@ struct WatchRequest {
   bool cupti = true;
   std::optional<double> graph_share;  ///< the smallest share that is asked for, 0 to 1
   std::filesystem::path programs;     ///< the folder of the probe and the judge
+  bool output_to_error = false;       ///< the command's standard output goes to standard error
 };
 
 /// A watched run whose folder exists.
@@ -30,6 +31,7 @@ struct PreparedWatch {
   std::filesystem::path folder;
   record::WatchedRun run;
   Environment variables;  ///< that processes need to be watched
+  bool output_to_error = false;
 };
 
 /// The probe, in the same folder as this program. Throws matrix::InputError when it is missing.

@@ -277,7 +277,7 @@ void run_watched_command(const WatchedCommand& command, record::WatchedRun& run)
   const std::int64_t begin = steady_ms();
   std::optional<Child> child;
   try {
-    child.emplace(command.command, Child::OwnStreams());
+    child.emplace(command.command, Child::OwnStreams{command.output_to_error});
   } catch (const std::system_error& error) {
     run.ending = "not_started";
     run.why = error.what();

@@ -19,6 +19,7 @@ struct WatchedCommand {
   std::filesystem::path folder;  ///< of the run; the probes write into its folder `probe`
   std::string probe;  ///< the value of CUDA_INJECTION64_PATH in the command's environment
   std::int64_t hang_after_ms = 0;
+  bool output_to_error = false;  ///< the command's standard output goes to standard error
   std::function<void(const std::string&)> notice;  ///< what the user should know at once
 };
 

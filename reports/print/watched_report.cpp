@@ -205,6 +205,17 @@ std::vector<std::string> unseen_notes(const WatchedReport& report) {
   return notes;
 }
 
+record::Json watched_json(const WatchedReport& report) {
+  return {{"schema", "graphproof-watched-report/1"},
+          {"verdict", name(report.outcome.verdict)},
+          {"reason", report.outcome.reason},
+          {"exit_code", record::value(exit_code(report.outcome.verdict))},
+          {"processes", report.processes},
+          {"folder", report.folder.string()},
+          {"run", record::to_json(report.run)},
+          {"checks", record::to_json(report.checks)}};
+}
+
 std::string watched_text(const WatchedReport& report, const TerminalStyle& style) {
   const record::WatchedRun& run = report.run;
   std::string text;

@@ -29,6 +29,10 @@ std::string watched_text(const WatchedReport& report, const TerminalStyle& style
 /// report.md: the same as a page for a pull request or the summary of a CI job.
 std::string watched_markdown(const WatchedReport& report);
 
+/// {"schema": "graphproof-watched-report/1", "verdict", "reason", "exit_code", "processes",
+/// "folder", "run": watched.json, "checks": checks.json}
+record::Json watched_json(const WatchedReport& report);
+
 /// A row of the table of graphs as text, in the order of graph_columns(); "-" for what was not
 /// seen.
 std::vector<std::string> graph_cells(const record::GraphRow& graph);

@@ -18,7 +18,7 @@ struct WatchOptions {
   std::string profile = "quick", run_dir, finish;
   std::string hang_after = "10m";
   std::optional<double> graph_share;
-  bool no_cupti = false, attach_only = false;
+  bool no_cupti = false, attach_only = false, json = false;
 };
 
 matrix::InputError no_value(const std::string& option, const std::string& got,
@@ -43,11 +43,19 @@ void check(const WatchOptions& options, const Surroundings& surroundings) {
 }
 
 /// Prints the lines for a shell to `out`, so that `eval` takes them, and the rest to `err`.
-record::ExitCode attach(const launcher::WatchRequest& request, Surroundings& surroundings) {
+record::ExitCode attach(const launcher::WatchRequest& request, bool json,
+                        Surroundings& surroundings) {
   launcher::WatchRequest unstarted = request;
   unstarted.command.clear();
   const launcher::PreparedWatch prepared = launcher::prepare_watch(unstarted);
-  surroundings.out << launcher::export_lines(prepared.variables);
+  if (json)
+    surroundings.out << nlohmann::json{{"schema", "graphproof-watched-environment/1"},
+                                       {"folder", prepared.folder.string()},
+                                       {"environment", prepared.variables}}
+                            .dump(2)
+                     << "\n";
+  else
+    surroundings.out << launcher::export_lines(prepared.variables);
   surroundings.err << fmt::format(
       "Set these where the program starts, on every node; the folder must be the same there: {}\n"
       "When the program has ended: graphproof watch --finish {}\n",
@@ -55,9 +63,13 @@ record::ExitCode attach(const launcher::WatchRequest& request, Surroundings& sur
   return record::ExitCode::ok;
 }
 
-record::ExitCode print(const reports::WatchedReport& report, Surroundings& surroundings) {
-  surroundings.out << reports::watched_text(
-      report, {.colour = surroundings.terminal, .columns = surroundings.columns});
+record::ExitCode print(const reports::WatchedReport& report, bool json,
+                       Surroundings& surroundings) {
+  if (json)
+    surroundings.out << reports::watched_json(report).dump(2) << "\n";
+  else
+    surroundings.out << reports::watched_text(
+        report, {.colour = surroundings.terminal, .columns = surroundings.columns});
   surroundings.out.flush();
   return reports::exit_code(report.outcome.verdict);
 }
@@ -76,7 +88,7 @@ record::ExitCode execute_watch(const WatchOptions& options, Surroundings& surrou
   if (!options.finish.empty())
     return print(launcher::finish_watch(
                      launcher::find_watched_run(surroundings.runs, options.finish), judge, notice),
-                 surroundings);
+                 options.json, surroundings);
   const launcher::WatchRequest request = {
       .command = surroundings.words,
       .runs = surroundings.runs,
@@ -85,14 +97,16 @@ record::ExitCode execute_watch(const WatchOptions& options, Surroundings& surrou
       .profile = options.profile,
       .cupti = !options.no_cupti,
       .graph_share = options.graph_share,
-      .programs = surroundings.programs};
-  if (options.attach_only) return attach(request, surroundings);
+      .programs = surroundings.programs,
+      .output_to_error = options.json};
+  if (options.attach_only) return attach(request, options.json, surroundings);
   launcher::check_command(request.command, launcher::own_environment());
   launcher::PreparedWatch prepared = launcher::prepare_watch(request);
   notice("watching; evidence and reports go to " + prepared.folder.string());
   // The command writes to the same streams from here on.
   surroundings.out.flush();
-  return print(launcher::watch(std::move(prepared), judge, hang_after_ms, notice), surroundings);
+  return print(launcher::watch(std::move(prepared), judge, hang_after_ms, notice), options.json,
+               surroundings);
 }
 
 }  // namespace
@@ -118,6 +132,9 @@ Action declare_watch(CLI::App& app) {
                "start nothing; print the lines that make a shell's commands watched");
   app.add_option("--finish", options->finish, "judge a watched run: after --attach-only, or again")
       ->type_name("RUN");
+  app.add_flag("--json", options->json,
+               "print one JSON object of graphproof-watched-report/1; what the command prints goes "
+               "to standard error");
   return [options](Surroundings& surroundings) { return execute_watch(*options, surroundings); };
 }
 

@@ -194,6 +194,18 @@ TEST_F(WatchTest, OutputIsNotHeldByTheLauncher) {
   EXPECT_GT(fs::file_size(top / "out"), 100'000'000u);
 }
 
+TEST_F(WatchTest, WithJsonStandardOutputHoldsOneObjectAndTheCommandsGoesToStandardError) {
+  EXPECT_EQ(watch_shell("echo hello; " + fake_watched() + " exit 0", {"--json"}), 0) << err();
+  const auto value = nlohmann::json::parse(out());
+  EXPECT_EQ(value.at("schema"), "graphproof-watched-report/1");
+  EXPECT_EQ(value.at("verdict"), "pass");
+  EXPECT_EQ(value.at("run").at("exit_code"), 0);
+  EXPECT_EQ(value.at("checks").at("checks").at(0).at("check"), "D07.static_addresses");
+  EXPECT_TRUE(has(err(), "hello\n")) << err();
+  ASSERT_EQ(watch({"--attach-only", "--json"}), 0) << err();
+  EXPECT_TRUE(nlohmann::json::parse(out()).at("environment").contains("GRAPHPROOF_PROBE_DIR"));
+}
+
 TEST_F(WatchTest, ACommandThatChangesItsFolderIsWatchedAllTheSame) {
   EXPECT_EQ(watch_shell("cd / && exec " + fake_watched() + " exit 0", {"--run-dir", "here"}), 0)
       << err();

@@ -111,7 +111,7 @@ _graphproof_values[repro --seed]='-'
 _graphproof_values[repro 1]='CASE'
 
 _graphproof_options[watch]='
-  --profile --graph-share --hang-after --no-cupti --run-dir --attach-only --finish --help'
+  --profile --graph-share --hang-after --no-cupti --run-dir --attach-only --finish --json --help'
 _graphproof_values[watch --profile]='quick full'
 _graphproof_values[watch --graph-share]='-'
 _graphproof_values[watch --hang-after]='-'
