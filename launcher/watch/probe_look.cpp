@@ -21,6 +21,11 @@ std::string text_of(const char (&field)[N]) {
   return std::string(field, strnlen(field, N));
 }
 
+void add(std::uint64_t& digest, std::string_view bytes) {
+  // Any odd number spreads the digest of what came before over all bits.
+  digest = digest * 0x9E3779B97F4A7C15ull + std::hash<std::string_view>()(bytes);
+}
+
 void add_open_call(ProbeLook& look, std::string_view payload) {
   layout::ThreadCounters thread;
   std::memcpy(&thread, payload.data(), std::min(payload.size(), sizeof thread));
@@ -50,14 +55,15 @@ std::optional<ProbeLook> look_at(const std::filesystem::path& file) {
   const std::uint64_t begin = std::max<std::uint64_t>(header.header_bytes, sizeof header);
   const std::uint64_t end = std::min<std::uint64_t>(begin + header.committed, bytes.size());
   const std::string_view all(bytes);
-  look.digest = std::hash<std::string_view>()(all.substr(0, std::max(end, begin)));
+  add(look.digest, all.substr(0, sizeof header));
   for (std::uint64_t at = begin; at + sizeof(layout::RecordHeader) <= end;) {
     layout::RecordHeader record;
     std::memcpy(&record, bytes.data() + at, sizeof record);
     at += sizeof record;
     if (record.bytes > end - at) break;
-    if (record.type == layout::RecordType::thread)
-      add_open_call(look, all.substr(at, record.bytes));
+    const std::string_view payload = all.substr(at, record.bytes);
+    if (record.type == layout::RecordType::thread) add_open_call(look, payload);
+    if (record.type != layout::RecordType::tally) add(look.digest, payload);
     at += layout::padded(record.bytes);
   }
   return look;

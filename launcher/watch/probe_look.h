@@ -25,7 +25,10 @@ struct ProbeLook {
   std::string host;
   std::int64_t pid = 0, start_ticks = 0;  ///< together they name one process of its host
   record::probe_file::State state = record::probe_file::State::watching;
-  std::uint64_t digest = 0;  ///< of everything that is written; another value when it grows
+  /// Of everything that is written but the counts of repeated events: while a capture is open these
+  /// count the queries of a thread that polls, such as the watchdog of PyTorch, for as long as it
+  /// waits.
+  std::uint64_t digest = 0;
   std::vector<OpenCall> open_calls;
 };
 
