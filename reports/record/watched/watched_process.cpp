@@ -365,6 +365,7 @@ class Conversion {
         .nccl_kernels = integer(fields, "nccl_kernels"),
         .operands = integer(fields, "operands"),
         .destroyed = counters != from_.executables.end() && counters->second.destroyed_ns != 0};
+    if (const std::int64_t made_ns = integer(fields, "t_ns")) line.seconds = seconds(made_ns);
     const std::int64_t before = integer(fields, "free_before"),
                        after = integer(fields, "free_after");
     if (after >= 0) line.free_bytes = after;
@@ -400,7 +401,10 @@ class Conversion {
   }
 
   void update(const probe_file::Line& line) {
-    take<GraphUpdateLine>(line, {{"operands_read", value_of<bool>(line.fields, "read")}});
+    json renamed = {{"operands_read", value_of<bool>(line.fields, "read")}};
+    if (const std::int64_t made_ns = integer(line.fields, "t_ns"))
+      renamed["seconds"] = seconds(made_ns);
+    take<GraphUpdateLine>(line, renamed);
   }
 
   // Memory and communication --------------------------------------------------------------------

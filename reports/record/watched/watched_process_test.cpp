@@ -212,6 +212,7 @@ TEST(WatchedProcessTest, LaunchesPerStepAreStatedWhereStepsWereSeen) {
   probed.add({{"kind", "executable"},
               {"executable", 1},
               {"capture", 1},
+              {"t_ns", 2'000'000'000},
               {"graph", "5566778899aabbcc"},
               {"tid", 5},
               {"free_before", 100},
@@ -224,6 +225,7 @@ TEST(WatchedProcessTest, LaunchesPerStepAreStatedWhereStepsWereSeen) {
   EXPECT_FALSE(replays[1].first_s);
   EXPECT_EQ(only<ExecutableGraphLine>(watched).bytes, 40);
   EXPECT_TRUE(only<ExecutableGraphLine>(watched).destroyed);
+  EXPECT_DOUBLE_EQ(*only<ExecutableGraphLine>(watched).seconds, 1.0);
   probed.contents.header.process.steps = 0;
   EXPECT_FALSE(probed.read().of<ReplaysLine>()[0].per_step_most);
 }
@@ -289,6 +291,7 @@ TEST(WatchedProcessTest, OperandsCallsAndTeardownKeepTheirFields) {
             {"update_result", 2},
             {"operands_moved", false},
             {"read", false},
+            {"t_ns", 3'500'000'000},
             {"step", 3},
             {"driver_words", {"the topology has changed"}}});
   const WatchedProcess watched = probed.read();
@@ -305,6 +308,7 @@ TEST(WatchedProcessTest, OperandsCallsAndTeardownKeepTheirFields) {
   EXPECT_EQ(only<GraphCountersLine>(watched).counters.at("megatron.cudagraph_created"), 1);
   EXPECT_EQ(only<MemoryPoolsLine>(watched).pools.at(0).total_bytes, 8);
   EXPECT_EQ(only<GraphUpdateLine>(watched).update_result, 2);
+  EXPECT_DOUBLE_EQ(*only<GraphUpdateLine>(watched).seconds, 3.5);
 }
 
 TEST(WatchedProcessTest, ALineThatDoesNotFitIsLeftOutAndNamed) {

@@ -227,6 +227,7 @@ struct ExecutableGraphLine {
   std::int64_t nccl_kernels = 0;
   std::int64_t operands = 0;
   bool destroyed = false;
+  std::optional<double> seconds;
 
   template <class Visitor>
   static void fields(Visitor& field) {
@@ -249,6 +250,8 @@ struct ExecutableGraphLine {
           "words of its parameters that point into memory of the process", 640, kCount);
     field("destroyed", &ExecutableGraphLine::destroyed, "whether it was destroyed before the end",
           false);
+    field("seconds", &ExecutableGraphLine::seconds,
+          "when it was instantiated (s from the start of the probe)", 11.5, kCount);
   }
 };
 
@@ -324,6 +327,7 @@ struct GraphUpdateLine {
   bool operands_read = false;
   std::int64_t step = 0;
   std::vector<std::string> driver_words;
+  std::optional<double> seconds;
 
   template <class Visitor>
   static void fields(Visitor& field) {
@@ -342,6 +346,8 @@ struct GraphUpdateLine {
     field("step", &GraphUpdateLine::step, "training steps before", 12, kCount);
     field("driver_words", &GraphUpdateLine::driver_words, "what the driver logged",
           JsonText{R"([])"});
+    field("seconds", &GraphUpdateLine::seconds, "when (s from the start of the probe)", 20.5,
+          kCount);
   }
 };
 
