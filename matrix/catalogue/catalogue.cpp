@@ -39,6 +39,8 @@ CheckTable load_checks(const AxisTable& axes) {
   return CheckTable::parse(shipped("tables/checks.json"), axes);
 }
 
+BadStackTable load_bad_stacks() { return BadStackTable::parse(shipped("tables/bad_stacks.json")); }
+
 Catalogue load_catalogue() {
   Catalogue catalogue;
   const Document faults = shipped("tables/faults.json");

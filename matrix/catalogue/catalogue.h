@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "matrix/case/axes.h"
+#include "matrix/catalogue/bad_stacks.h"
 #include "matrix/catalogue/capabilities.h"
 #include "matrix/catalogue/checks.h"
 #include "matrix/catalogue/faults.h"
@@ -30,6 +31,7 @@ struct Catalogue {
 /// Single tables, for programs that start often and need only these.
 AxisTable load_axes();
 CheckTable load_checks(const AxisTable& axes);
+BadStackTable load_bad_stacks();
 
 /// Reads the shipped tables. Throws InputError if one is broken; a test holds that none is.
 Catalogue load_catalogue();

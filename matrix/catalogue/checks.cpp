@@ -3,6 +3,20 @@
 #include <algorithm>
 
 namespace graphproof::matrix {
+namespace {
+
+WatchedForm watched_form(const Located& value, const std::string& states) {
+  value.expect_keys({"code", "needs", "sees"}, {"states", "arms_only"});
+  WatchedForm form{.code = value.at("code").string(),
+                   .states = value.string_or("states", states),
+                   .needs = {},
+                   .sees = value.at("sees").string(),
+                   .arms_only = value.string_or("arms_only", "")};
+  for (const Located& need : value.at("needs").items()) form.needs.push_back(need.string());
+  return form;
+}
+
+}  // namespace
 
 bool CheckEntry::shown_on(std::string_view device) const {
   return std::find(devices.begin(), devices.end(), device) != devices.end();
@@ -22,8 +36,12 @@ CheckTable CheckTable::parse(const Document& document, const AxisTable& axes) {
   root.expect_keys({"schema", "checks"}, {});
   root.at("schema").word({"graphproof-check-table/1"});
   for (const Located& row : root.at("checks").items()) {
-    row.expect_keys({"check", "states", "verdict", "required_when", "devices", "code"},
-                    {"judged_when", "of_refused_cases", "own_gpu", "since"});
+    const bool of_cases = !row.has("watched") || row.has("code");
+    if (of_cases)
+      row.expect_keys({"check", "states", "verdict", "required_when", "devices", "code"},
+                      {"judged_when", "of_refused_cases", "own_gpu", "since", "watched"});
+    else
+      row.expect_keys({"check", "states", "verdict", "watched"}, {});
     CheckEntry entry;
     entry.check = row.at("check").string();
     const std::size_t dot = entry.check.find('.');
@@ -40,6 +58,13 @@ CheckTable CheckTable::parse(const Document& document, const AxisTable& axes) {
     if (!entry.verdict.starts_with("fail."))
       row.at("verdict").fail("a failing check needs a failing verdict", "fail.*", "",
                              "correct the verdict");
+    if (row.has("watched")) entry.watched = watched_form(row.at("watched"), entry.states);
+    if (!of_cases) {
+      entry.required_when = entry.judged_when =
+          Expression::condition("false", scope, row.at("check").origin());
+      table.checks_.push_back(std::move(entry));
+      continue;
+    }
     entry.required_when = Expression::condition(row.at("required_when").string(), scope,
                                                 row.at("required_when").origin());
     const char* judged = row.has("judged_when") ? "judged_when" : "required_when";

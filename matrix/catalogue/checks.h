@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,7 +12,18 @@
 
 namespace graphproof::matrix {
 
-/// A row of the table.
+/// What a check sees of a watched run, which has no axes and no eager arm.
+struct WatchedForm {
+  std::string code;    // its file in suites/checks/watched
+  std::string states;  // what is true if it passes; the statement of the row if the table has none
+  /// Kinds of evidence lines that it reads, and parts of a process that have to be seen
+  /// (UnseenPart in reports/record/evidence/lines).
+  std::vector<std::string> needs;
+  std::string sees;       // what it finds in a watched run, for people
+  std::string arms_only;  // what only a comparison with an eager run shows; may be empty
+};
+
+/// A row of the table. It has a form for cases, one for watched runs, or both.
 struct CheckEntry {
   std::string check;     // D07.static_addresses
   std::string detector;  // D07
@@ -21,12 +33,16 @@ struct CheckEntry {
   Expression judged_when = Expression::always();  // required_when if the table names no other
   std::vector<std::string> devices;               // those on which it can be evaluated
   bool of_refused_cases = false;                  // also judged if a rank refused the case
-  std::string code;                               // its file in suites/checks
+  std::string code;                               // its file in suites/checks; empty without
   /// Whether it judges figures that the driver counts for a whole GPU; cases whose ranks share a
   /// GPU do not require it.
   bool own_gpu = false;
   /// The first evidence revision that it can judge (reports/record/evidence/evidence.h).
   std::int64_t since = 1;
+  std::optional<WatchedForm> watched;
+
+  /// Whether it is judged over cases.
+  bool of_cases() const { return !code.empty(); }
 
   bool shown_on(std::string_view device) const;
   /// Whether the case requires this check on `device`.

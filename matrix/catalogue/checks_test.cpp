@@ -59,6 +59,23 @@ TEST_F(ChecksTest, BrokenRowsAreRefused) {
   EXPECT_EQ(refused(R"({"devices": ["cpu"]})").what, "unknown value `cpu`");
   EXPECT_EQ(refused(R"({"since": 0})").got, "0");
   EXPECT_EQ(refused(R"({})").what, "the check `D01.a` appears twice");
+  EXPECT_EQ(refused(R"({"watched": {"code": "a.cpp", "needs": []}})").what,
+            "the key `sees` is missing");
+}
+
+TEST_F(ChecksTest, ARowForWatchedRunsAloneIsOfNoCase) {
+  const Document document = parse_document(
+      R"({"schema": "graphproof-check-table/1", "checks": [
+        {"check": "D60.a", "states": "s", "verdict": "fail.numerics",
+         "watched": {"code": "capture/a.cpp", "needs": ["driver_calls"], "sees": "all"}}]})",
+      "c.json");
+  const CheckTable table = CheckTable::parse(document, catalogue_.axes);
+  ASSERT_TRUE(table.find("D60.a")->watched);
+  EXPECT_FALSE(table.find("D60.a")->of_cases());
+  EXPECT_EQ(table.find("D60.a")->watched->needs, std::vector<std::string>{"driver_calls"});
+  const Case test_case = case_from_name(catalogue_.axes, "impl=manual", "");
+  EXPECT_TRUE(table.judged(test_case).empty());
+  EXPECT_TRUE(table.required(test_case, "cuda").empty());
 }
 
 }  // namespace

@@ -23,6 +23,26 @@ std::string caught_by(const matrix::Catalogue& catalogue, const std::string& det
   return text;
 }
 
+/// The form of the checks for watched runs, as a table.
+std::string watched_part(const std::vector<matrix::CheckEntry>& checks) {
+  std::string text =
+      "\n## Watched runs\n\n"
+      "What `./graphproof watch` sees of a program that runs as it is. These runs have no axes and "
+      "no eager arm, so a check judges what the evidence shows by itself; what only a comparison "
+      "with an eager run shows is in the last column. A check ends `unexercised` if a part that it "
+      "needs was not seen in a process with graphs. The code is in `suites/checks/watched`.\n\n";
+  text += table_head({"check", "what it states", "verdict if it fails", "what watching sees",
+                      "needs", "what only an eager run shows"});
+  for (const matrix::CheckEntry& check : checks) {
+    if (!check.watched) continue;
+    std::vector<std::string> needs;
+    for (const std::string& need : check.watched->needs) needs.push_back(code(need));
+    text += table_row({code(check.check), check.watched->states, code(check.verdict),
+                       check.watched->sees, list_of(needs), check.watched->arms_only});
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string checks_page() {
@@ -37,7 +57,7 @@ std::string checks_page() {
       "lines whose loss changes what a check reports of a clean attempt; beyond these, checks read "
       "the launcher's facts and logs. The code is in `suites/checks`; "
       "a detector is a group of checks, and a [planted fault](faults.md) names the one that must "
-      "catch it.",
+      "catch it. [Watched runs](#watched-runs) have a table of their own.",
       "`matrix/tables/checks.json`");
   const auto read = evidence_of_checks(catalogue);
   const auto kinds_of = [&](const std::string& check) {
@@ -49,6 +69,7 @@ std::string checks_page() {
   };
   std::string detector;
   for (const matrix::CheckEntry& check : checks) {
+    if (!check.of_cases()) continue;
     if (check.detector != detector) {
       detector = check.detector;
       text += "\n## " + detector + "\n\n";
@@ -64,7 +85,7 @@ std::string checks_page() {
     text += table_row({code(check.check), states, code(check.required_when.text()),
                        code(check.verdict), list_of(check.devices), kinds_of(check.check)});
   }
-  return text;
+  return text + watched_part(checks);
 }
 
 }  // namespace graphproof::structure

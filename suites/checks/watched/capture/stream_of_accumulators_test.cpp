@@ -1,0 +1,24 @@
+#include <gtest/gtest.h>
+
+#include "suites/checks/watched/testing/watched_rows.h"
+
+namespace graphproof::checks::watched {
+namespace {
+
+TEST(WatchedStreamOfAccumulators, Rows) {
+  judge_watched_rows(
+      "D68.stream_of_accumulators",
+      {{.name = "PyTorch warned",
+        .change =
+            [](WatchedJob& job) {
+              lines<record::GraphMessageLine>(job, 1).push_back(
+                  {.about = "accumulator",
+                   .source = "warning UserWarning",
+                   .text = "The AccumulateGrad node's stream does not match. And more"});
+            },
+        .rank = 1,
+        .mentions = {"does not match.", "torch.cuda.stream(side)"}}});
+}
+
+}  // namespace
+}  // namespace graphproof::checks::watched

@@ -1,0 +1,127 @@
+#include "suites/checks/watched/graph_table.h"
+
+#include <algorithm>
+
+#include "suites/checks/attempt/concat.h"
+#include "suites/checks/watched/job/kernel_counts.h"
+
+namespace graphproof::checks::watched {
+namespace {
+
+// More rows of one process nobody reads; a leak of graphs makes thousands.
+constexpr std::size_t kMostRows = 64;
+constexpr std::size_t kMostKernels = 5;
+
+std::vector<record::KernelCount> most_frequent(const record::WatchedGraphLine& graph) {
+  std::map<std::string, std::int64_t> by_name;
+  for (const record::ShapedKernel& kernel : graph.kernels) by_name[kernel.name] += kernel.count;
+  std::vector<record::KernelCount> kernels;
+  for (const auto& [name, count] : by_name) kernels.push_back({.kernel = name, .count = count});
+  std::ranges::stable_sort(kernels, std::greater<>(), &record::KernelCount::count);
+  if (kernels.size() > kMostKernels) kernels.resize(kMostKernels);
+  return kernels;
+}
+
+/// The size of a pool in the last snapshot that has it.
+std::optional<std::int64_t> pool_bytes(const JobProcess& process,
+                                       const std::vector<std::int64_t>& pool) {
+  std::optional<std::int64_t> bytes;
+  for (const auto& snapshot : process.of<record::MemoryPoolsLine>())
+    for (const record::PoolMemory& one : snapshot.pools)
+      if (one.pool == pool) bytes = one.total_bytes;
+  return bytes;
+}
+
+record::GraphRow row_of(const JobProcess& process, const Executable& one,
+                        const KernelCounts& kernels) {
+  record::GraphRow row{.process = process.name,
+                       .rank = process.line().rank,
+                       .executable = one.number(),
+                       .signature = one.made->graph,
+                       .instantiation_bytes = one.made->bytes,
+                       .replays = one.launches()};
+  std::int64_t thread = one.made->thread;
+  if (one.capture) {
+    row.captured_at = program_line(one.capture->stack);
+    row.stack = one.capture->stack;
+    row.stream = one.capture->stream;
+    thread = one.capture->thread;
+    if (one.capture->pool) row.pool_bytes = pool_bytes(process, *one.capture->pool);
+  }
+  row.thread = concat(thread);
+  for (const record::WatchedThread& known : process.line().threads)
+    if (known.thread == thread && !known.name.empty())
+      row.thread = concat(known.name, " (", thread, ")");
+  if (one.graph) {
+    row.nodes = one.graph->nodes;
+    row.kernels = most_frequent(*one.graph);
+    if (const std::int64_t all = kernels.in_graphs + kernels.outside; all > 0)
+      row.launch_share =
+          static_cast<double>(one.launches() * one.kernels()) / static_cast<double>(all);
+  }
+  if (one.replays) {
+    row.replays_per_step_least = one.replays->per_step_least;
+    row.replays_per_step_most = one.replays->per_step_most;
+    if (one.launches() > 0)
+      row.kernels_between =
+          static_cast<double>(one.replays->kernels_before) / static_cast<double>(one.launches());
+  }
+  return row;
+}
+
+}  // namespace
+
+std::vector<record::GraphRow> graph_table(const WatchedJob& job, std::vector<std::string>& notes) {
+  std::vector<record::GraphRow> rows;
+  for (const JobProcess& process : job.processes) {
+    std::vector<Executable> all = executables(process);
+    const KernelCounts kernels = kernel_counts(process);
+    if (all.size() > kMostRows) {
+      notes.push_back(concat(process.title(), " made ", all.size(), " graphs; the table has the ",
+                             kMostRows, " that launched most kernels"));
+      std::ranges::stable_sort(all, std::greater<>(), [](const Executable& one) {
+        return one.launches() * one.kernels();
+      });
+      all.resize(kMostRows);
+      std::ranges::sort(all, {}, &Executable::number);
+    }
+    for (const Executable& one : all) rows.push_back(row_of(process, one, kernels));
+  }
+  return rows;
+}
+
+std::map<std::string, double> watched_figures(const WatchedJob& job) {
+  std::map<std::string, double> figures;
+  const auto add = [&](const char* name, double value) { figures[name] += value; };
+  const auto largest = [&](const char* name, double value) {
+    figures[name] = std::max(figures[name], value);
+  };
+  KernelCounts all;
+  for (const JobProcess& process : job.processes) {
+    largest("probe_start_ms", process.line().start_ms);
+    if (!process.has_graphs()) continue;
+    const KernelCounts kernels = kernel_counts(process);
+    all.in_graphs += kernels.in_graphs;
+    all.outside += kernels.outside;
+    if (kernels.incomplete) all.incomplete = kernels.incomplete;
+    add("graphs", static_cast<double>(process.line().executables));
+    add("graph_launches", static_cast<double>(process.graph_launches()));
+    add("eager_kernels", static_cast<double>(kernels.outside));
+    largest("steps", static_cast<double>(process.line().steps));
+    largest("live_graphs", static_cast<double>(process.line().executables_live_most));
+    double taken = 0;
+    bool known = false;
+    for (const auto& made : process.of<record::ExecutableGraphLine>())
+      if (made.bytes) {
+        known = true;
+        taken += static_cast<double>(*made.bytes);
+      }
+    if (known) largest("instantiation_bytes", std::max(0.0, taken));
+    for (const auto& capture : process.of<record::WatchedCaptureLine>())
+      if (capture.ended) largest("capture_ms", capture.ms);
+  }
+  if (!all.incomplete && all.in_graphs + all.outside > 0) figures["graph_share"] = all.share();
+  return figures;
+}
+
+}  // namespace graphproof::checks::watched

@@ -1,0 +1,59 @@
+#include "suites/checks/watched/graph_table.h"
+
+#include <gtest/gtest.h>
+
+#include "suites/checks/watched/testing/clean_job.h"
+
+namespace graphproof::checks::watched {
+namespace {
+
+TEST(GraphTable, HasARowForEachGraphOfEachProcess) {
+  std::vector<std::string> notes;
+  const std::vector<record::GraphRow> rows = graph_table(clean_job(), notes);
+  ASSERT_EQ(rows.size(), 16u);
+  EXPECT_TRUE(notes.empty());
+  const record::GraphRow& row = rows[0];
+  EXPECT_EQ(row.process, "node-1.4711");
+  EXPECT_EQ(row.rank, 0);
+  EXPECT_EQ(row.captured_at, "/work/train.py:41 step");
+  EXPECT_EQ(row.thread, "python3 (4711)");
+  EXPECT_EQ(row.replays, 100);
+  EXPECT_EQ(row.replays_per_step_most, 1);
+  EXPECT_EQ(row.pool_bytes, 20 * 1024 * 1024);
+  EXPECT_EQ(row.kernels.front(), (record::KernelCount{.kernel = "scale", .count = 17}));
+  EXPECT_DOUBLE_EQ(row.kernels_between.value(), 5.0);
+  // 18 kernels 100 times, of 206 launches of as many kernels and 600 outside.
+  EXPECT_DOUBLE_EQ(row.launch_share.value(), 1800.0 / (206 * 18 + 600));
+}
+
+TEST(GraphTable, AProcessWithVeryManyGraphsHasTheLargestOnly) {
+  WatchedJob job = clean_job();
+  auto& made = lines<record::ExecutableGraphLine>(job, 1);
+  for (std::int64_t number = 9; number <= 200; ++number) {
+    made.push_back(made[7]);
+    made.back().executable = number;
+  }
+  std::vector<std::string> notes;
+  const std::vector<record::GraphRow> rows = graph_table(job, notes);
+  EXPECT_EQ(rows.size(), 8u + 64u);
+  EXPECT_EQ(rows[8].executable, 1);
+  ASSERT_EQ(notes.size(), 1u);
+  EXPECT_NE(notes[0].find("made 200 graphs"), std::string::npos) << notes[0];
+}
+
+TEST(WatchedFigures, AreOfTheWholeRun) {
+  const std::map<std::string, double> figures = watched_figures(clean_job());
+  EXPECT_DOUBLE_EQ(figures.at("graph_share"), 206.0 * 18 / (206 * 18 + 600));
+  EXPECT_EQ(figures.at("graphs"), 16);
+  EXPECT_EQ(figures.at("steps"), 100);
+  EXPECT_EQ(figures.at("live_graphs"), 8);
+}
+
+TEST(WatchedFigures, AShareThatIsNotKnownIsLeftOut) {
+  WatchedJob job = clean_job();
+  line_of(job, 1).retired_launches = 7;
+  EXPECT_FALSE(watched_figures(job).contains("graph_share"));
+}
+
+}  // namespace
+}  // namespace graphproof::checks::watched

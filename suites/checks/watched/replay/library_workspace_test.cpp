@@ -1,0 +1,60 @@
+#include <gtest/gtest.h>
+
+#include "suites/checks/watched/testing/watched_rows.h"
+
+namespace graphproof::checks::watched {
+namespace {
+
+TEST(WatchedLibraryWorkspace, Rows) {
+  judge_watched_rows(
+      "D66.library_workspace",
+      {{.name = "a workspace was freed",
+        .change =
+            [](WatchedJob& job) {
+              lines<record::OperandBlocksLine>(job, 1).push_back(
+                  {.executable = 2,
+                   .moment = "sample",
+                   .launches = 20,
+                   .blocks = 6,
+                   .known = true,
+                   .pool_known = true,
+                   .freed_blocks = 1,
+                   .freed = {{.address = "0x7f00",
+                              .bytes = 33554432,
+                              .pool = {0, 0},
+                              .node = "nvjet_tst_128x64",
+                              .place = "parameter"}}});
+            },
+        .rank = 1,
+        .mentions = {"graph 2", "33554432", "nvjet"},
+        .also = {"D05.operands_alive"}},
+       {.name = "no product",
+        .change =
+            [](WatchedJob& job) {
+              for (std::size_t rank : {0u, 1u})
+                lines<record::WatchedGraphLine>(job, rank)[1].kernels.clear();
+            },
+        .want = record::Result::unexercised,
+        .rank = std::nullopt,
+        .mentions = {"no graph that was launched has a kernel of cuBLAS"}},
+       {.name = "memory of a workspace went back",
+        .change =
+            [](WatchedJob& job) {
+              lines<record::OperandReleasedLine>(job, 1).push_back(
+                  {.executable = 2,
+                   .address = "0x7f00",
+                   .bytes = 8519680,
+                   .memory = "device",
+                   .function = "cuMemFree_v2",
+                   .words = 1,
+                   .addresses = 0,
+                   .operands = {
+                       {.address = "0x7f00", .node = "nvjet_tst_128x64", .place = "field"}}});
+              lines<record::ReplaysLine>(job, 1)[1].launches_after_free = 3;
+            },
+        .rank = 1,
+        .mentions = {"cuMemFree_v2"}}});
+}
+
+}  // namespace
+}  // namespace graphproof::checks::watched
