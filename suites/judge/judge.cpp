@@ -1,9 +1,12 @@
 // graphproof-judge ATTEMPT_FOLDER... [--drop CHECK]... [--gtest_...]
+// graphproof-judge --watched RUN_FOLDER... [--gtest_...]
 //
-// Judges each attempt from its files alone and writes checks.json into its folder. Each check is
+// Judges each attempt, or each watched run, from its files alone and writes checks.json into its
+// folder; of a watched run it also writes the evidence of each process as lines. Each check is
 // shown as a GoogleTest test; `unexercised` and `not_applicable` are shown as skipped, with the
 // reason. Exits with 0 if checks.json was written, whatever the results, because reports/outcome
-// makes the verdict; with 2 for a wrong command line; with 6 if an attempt could not be judged.
+// makes the verdict; with 2 for a wrong command line; with 6 if an attempt or a run could not be
+// judged.
 #include <gtest/gtest.h>
 
 #include <iostream>
@@ -14,7 +17,9 @@
 #include "reports/record/text/file.h"
 #include "reports/record/verdict/exit_code.h"
 #include "suites/checks/check_table.h"
+#include "suites/checks/watched/watched_check_table.h"
 #include "suites/judge/attempt_folder.h"
+#include "suites/judge/watched_folder.h"
 
 namespace {
 
@@ -23,14 +28,17 @@ using namespace graphproof;
 struct CommandLine {
   std::vector<std::filesystem::path> folders;
   std::set<std::string> dropped;
+  bool watched = false;  // the folders are those of watched runs
 };
 
 record::Error usage(std::string got) {
   return record::Error({.what = "graphproof-judge cannot read its command line",
                         .got = std::move(got),
-                        .want = "graphproof-judge ATTEMPT_FOLDER... [--drop CHECK]...",
+                        .want = "graphproof-judge ATTEMPT_FOLDER... [--drop CHECK]..., or "
+                                "graphproof-judge --watched RUN_FOLDER...",
                         .why = "",
-                        .next = "give attempt folders; ./graphproof list checks names the checks"});
+                        .next = "give folders of attempts, or of runs of ./graphproof watch; "
+                                "./graphproof list checks names the checks"});
 }
 
 /// Reads the arguments that are left after GoogleTest has removed its own flags.
@@ -43,6 +51,8 @@ CommandLine parse(int argc, char** argv, const matrix::CheckTable& table) {
       if (!table.find(argv[i]))
         throw usage(std::string("--drop ") + argv[i] + ", which is no check");
       line.dropped.insert(argv[i]);
+    } else if (argument == "--watched") {
+      line.watched = true;
     } else if (argument.starts_with("-")) {
       throw usage("option " + argument);
     } else {
@@ -50,6 +60,7 @@ CommandLine parse(int argc, char** argv, const matrix::CheckTable& table) {
     }
   }
   if (line.folders.empty()) throw usage("no folder");
+  if (line.watched && !line.dropped.empty()) throw usage("--drop with --watched");
   return line;
 }
 
@@ -58,8 +69,10 @@ class JudgedCheck : public testing::Test {
  public:
   explicit JudgedCheck(record::CheckResult result) : result_(std::move(result)) {}
   void TestBody() override {
+    // The message of a watched run begins with the process, which names its rank.
+    const bool names_it = result_.message.what.starts_with("rank ");
     const std::string where =
-        result_.rank ? "rank " + std::to_string(*result_.rank) + ": " : std::string();
+        result_.rank && !names_it ? "rank " + std::to_string(*result_.rank) + ": " : std::string();
     const std::string message = where + record::to_text(result_.message);
     switch (result_.result) {
       case record::Result::pass:
@@ -85,6 +98,25 @@ void register_test(const record::CheckResult& result) {
                         [result]() -> testing::Test* { return new JudgedCheck(result); });
 }
 
+std::vector<record::CheckResult> judge_attempt(const std::filesystem::path& folder,
+                                               const CommandLine& line,
+                                               const matrix::AxisTable& axes,
+                                               const matrix::CheckTable& table) {
+  const record::Checks judged =
+      checks::judge(judge::load_attempt(folder, axes, table), table, line.dropped);
+  record::write_json(folder / "checks.json", record::to_json(judged));
+  return judged.checks;
+}
+
+std::vector<record::CheckResult> judge_watched_run(const std::filesystem::path& folder,
+                                                   const matrix::CheckTable& table) {
+  const checks::watched::WatchedJob job = judge::load_watched_job(folder);
+  judge::write_watched_evidence(folder, job);
+  const record::WatchedChecks judged = checks::watched::judge_watched(job, table);
+  record::write_json(folder / record::kWatchedChecksFile, record::to_json(judged));
+  return judged.checks;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -106,10 +138,10 @@ int main(int argc, char** argv) {
     int code = 0;
     for (const std::filesystem::path& folder : line.folders) {
       try {
-        const record::Checks judged =
-            checks::judge(judge::load_attempt(folder, axes, table), table, line.dropped);
-        record::write_json(folder / "checks.json", record::to_json(judged));
-        for (const record::CheckResult& result : judged.checks) register_test(result);
+        const std::vector<record::CheckResult> results =
+            line.watched ? judge_watched_run(folder, table)
+                         : judge_attempt(folder, line, axes, table);
+        for (const record::CheckResult& result : results) register_test(result);
       } catch (const std::exception& error) {
         code = quit(record::ExitCode::own_fault, error);
       }
