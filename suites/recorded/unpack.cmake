@@ -1,5 +1,8 @@
-# Makes the run folder TO from what suites/recorded/record kept in FROM.
+# Makes the folder TO from what suites/recorded/record or record_watched kept in FROM, with the
+# archive FILE.
 file(REMOVE_RECURSE ${TO})
 file(MAKE_DIRECTORY ${TO})
-file(COPY ${FROM}/run.json DESTINATION ${TO})
-file(ARCHIVE_EXTRACT INPUT ${FROM}/evidence.tar.xz DESTINATION ${TO})
+if(EXISTS ${FROM}/run.json)
+  file(COPY ${FROM}/run.json DESTINATION ${TO})
+endif()
+file(ARCHIVE_EXTRACT INPUT ${FROM}/${FILE} DESTINATION ${TO})

@@ -1,0 +1,87 @@
+// Every program of suites/watch/programs.json was watched on GPUs, with its defect and as its sound
+// twin. What the probes left is judged again: the checks that the table names fail for the defect,
+// and none fails for the twin.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+#include "matrix/catalogue/catalogue.h"
+#include "matrix/input/located_json.h"
+#include "reports/record/text/file.h"
+#include "suites/checks/watched/watched_check_table.h"
+#include "suites/judge/watched_folder.h"
+#include "suites/recorded/recorded_runs.h"
+
+namespace graphproof {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Program {
+  std::string name;
+  bool seen = false;             // by watching at all
+  std::set<std::string> checks;  // that fail for the defect
+};
+
+std::vector<Program> programs() {
+  const fs::path file = fs::path(std::getenv("GRAPHPROOF_SOURCE")) / "suites/watch/programs.json";
+  const matrix::Document document = matrix::parse_document(record::read_text(file), file.string());
+  std::vector<Program> programs;
+  for (const matrix::Located& row : matrix::Located(document).at("programs").items()) {
+    Program program{.name = row.at("program").string(),
+                    .seen = row.at("seen_by").string() != "nothing",
+                    .checks = {}};
+    for (const matrix::Located& check : row.at("checks").items())
+      program.checks.insert(check.string());
+    programs.push_back(std::move(program));
+  }
+  return programs;
+}
+
+/// The checks that fail for a recorded run, each with its message.
+std::map<std::string, std::string> failing(const fs::path& run) {
+  static const matrix::CheckTable table = matrix::load_checks(matrix::load_axes());
+  std::map<std::string, std::string> found;
+  for (const record::CheckResult& result :
+       checks::watched::judge_watched(judge::load_watched_job(run), table).checks)
+    if (result.result == record::Result::fail)
+      found[result.check] = record::to_text(result.message);
+  return found;
+}
+
+TEST(RecordedWatchedRuns, TheNamedChecksFailForTheDefect) {
+  for (const fs::path& recording : recorded_runs())
+    for (const Program& program : programs()) {
+      const fs::path run = recording / (program.name + "-defect");
+      if (!fs::exists(run)) continue;
+      const auto found = failing(run);
+      for (const std::string& check : program.checks)
+        EXPECT_TRUE(found.contains(check)) << run << ": " << check << " does not fail";
+      if (program.seen) continue;
+      for (const auto& [check, message] : found)
+        ADD_FAILURE() << run << ", whose defect nothing sees, fails " << check << ": " << message;
+    }
+}
+
+TEST(RecordedWatchedRuns, NoCheckFailsForTheTwin) {
+  for (const fs::path& recording : recorded_runs())
+    for (const Program& program : programs()) {
+      const fs::path run = recording / (program.name + "-sound");
+      if (!fs::exists(run)) continue;
+      for (const auto& [check, message] : failing(run)) ADD_FAILURE() << run << ": " << message;
+    }
+}
+
+TEST(RecordedWatchedRuns, EveryProgramWasWatchedInBothForms) {
+  for (const Program& program : programs())
+    for (const char* form : {"-defect", "-sound"}) {
+      bool found = false;
+      for (const fs::path& recording : recorded_runs())
+        found |= fs::exists(recording / (program.name + form) / "watched.json");
+      EXPECT_TRUE(found) << program.name << form << " is in no recording";
+    }
+}
+
+}  // namespace
+}  // namespace graphproof
