@@ -54,6 +54,7 @@ std::string probe_text(std::int64_t pid, const char* host = "node-1") {
         {"nodes", {{"kernel", 1}}},
         {"kernel_nodes", 1},
         {"nccl_kernels", 0},
+        {"copied_bytes", 0},
         {"kernels", nlohmann::json::array()},
         {"kernels_left_out", 0},
         {"without_layout", 0},

@@ -62,6 +62,7 @@ record::WatchedCaptureLine capture_line(std::int64_t graph) {
       .ms = 12.5,
       .pool = std::vector<std::int64_t>{0, graph <= 2 ? 1 : graph},
       .generators = 0,
+      .optimizer_steps = graph == 1 ? 1 : 0,
       .streams = 1,
       .work_by_thread = {{"4711", 10}, {"4712", 5}},
       .graph = signature(graph),
@@ -79,6 +80,7 @@ record::WatchedGraphLine graph_line(std::int64_t graph) {
       .total = 20,
       .nodes = {{"kernel", 18}, {"memcpy", 2}},
       .kernel_nodes = 18,
+      .copied_bytes = 2 * kMiB,
       .kernels = {{.name = "scale", .count = 18, .shape = {1, 1, 1, 64, 1, 1}}}};
   if (graph == 1) {
     line.nccl_kernels = 1;
