@@ -6,6 +6,21 @@
 #include "suites/checks/watched/job/watched_judgement.h"
 
 namespace graphproof::checks::watched::d29 {
+namespace {
+
+/// Whether Python's multiprocessing started the process. Parents end such workers by a signal where
+/// they no longer need them, which looks like an exit without handlers.
+bool of_multiprocessing(const JobProcess& process, const WatchedJob& job) {
+  for (const std::string& argument : process.line().command)
+    if (argument.find("multiprocessing") != std::string::npos) return true;
+  return std::ranges::any_of(job.processes, [&](const JobProcess& other) {
+    return other.line().host == process.line().host &&
+           other.line().pid == process.line().parent_pid &&
+           other.line().command == process.line().command;  // forked
+  });
+}
+
+}  // namespace
 
 record::CheckResult teardown_order(WatchedJudgement& judgement, const WatchedJob& job) {
   const record::WatchedRun& run = job.run;
@@ -46,7 +61,8 @@ record::CheckResult teardown_order(WatchedJudgement& judgement, const WatchedJob
                "reset the graphs before it (graph.reset(), del graph, torch.cuda.synchronize())"});
     }
     if (process.line().state == "cut_short" && process.line().executables_live > 0) {
-      if (run.ending == "exited" && run.exit_code.value_or(1) == 0)
+      const bool worker = of_multiprocessing(process, job);
+      if (!worker && run.ending == "exited" && run.exit_code.value_or(1) == 0)
         judgement.defect(
             process, {.what = "the process ended without its exit handlers while graphs were alive",
                       .got = concat(process.line().executables_live,
@@ -56,9 +72,11 @@ record::CheckResult teardown_order(WatchedJudgement& judgement, const WatchedJob
                              "and other ranks may wait for them",
                       .next = "synchronise and reset the graphs before os._exit()"});
       else
-        judgement.unexercised(
-            concat(process.title(), " was stopped while its graphs were alive (",
-                   run.exit_code ? concat("exit code ", *run.exit_code) : run.ending, ")"));
+        judgement.unexercised(concat(process.title(), " was stopped while its graphs were alive (",
+                                     worker          ? "a worker that its parent may have ended"
+                                     : run.exit_code ? concat("exit code ", *run.exit_code)
+                                                     : run.ending,
+                                     ")"));
     }
     // Python sees the teardown of process groups; without it only the end of the communicator is
     // seen, which never comes where it hangs.

@@ -44,5 +44,18 @@ TEST(WatchedTeardownOrder, Rows) {
                        .also = {"*"}}});
 }
 
+TEST(WatchedTeardownOrder, AWorkerMayBeEndedByItsParent) {
+  WatchedJob job = clean_job();
+  line_of(job, 0).state = "cut_short";
+  line_of(job, 0).executables_live = 2;
+  EXPECT_EQ(result_of("D29.teardown_order", job).result, record::Result::fail);
+  line_of(job, 0).command = {"python3", "-c", "from multiprocessing.spawn import spawn_main"};
+  EXPECT_EQ(result_of("D29.teardown_order", job).result, record::Result::unexercised);
+  line_of(job, 0).command = {"python3", "serve.py"};
+  line_of(job, 1).command = {"python3", "serve.py"};
+  line_of(job, 0).parent_pid = line_of(job, 1).pid;
+  EXPECT_EQ(result_of("D29.teardown_order", job).result, record::Result::unexercised);
+}
+
 }  // namespace
 }  // namespace graphproof::checks::watched
