@@ -1,12 +1,18 @@
 // Which processes belong to a command, and why one of them has no evidence.
 #include "launcher/watch/command_processes.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "reports/record/testing/scratch_folder.h"
 
 namespace graphproof::launcher {
 namespace {
@@ -58,6 +64,30 @@ TEST(UnwatchedProcess, IsNamedWithItsReasonUnlessNothingIsMissing) {
     EXPECT_EQ(why.empty(), std::string(row.why).empty()) << row.name << ": " << why;
     EXPECT_NE(why.find(row.why), std::string::npos) << row.name << ": " << why;
   }
+}
+
+/// A file of this name, mapped by this process for good.
+void map_file(const std::filesystem::path& file) {
+  std::filesystem::create_directories(file.parent_path());
+  std::ofstream(file) << "x";
+  const int descriptor = open(file.c_str(), O_RDONLY | O_CLOEXEC);
+  ASSERT_NE(mmap(nullptr, 1, PROT_READ, MAP_SHARED, descriptor, 0), MAP_FAILED);
+  close(descriptor);
+}
+
+TEST(CudaUse, IsSeenByWhatAProcessHasMapped) {
+  const record::ScratchFolder folder;
+  const std::filesystem::path probes = folder.path() / "probe";
+  const auto use = [&] { return cuda_use(getpid(), probes); };
+  EXPECT_FALSE(use().has_driver);
+  map_file(folder.path() / "libcuda.so.1");
+  EXPECT_TRUE(use().has_driver);
+  EXPECT_FALSE(use().has_probe);
+  map_file(folder.path() / "libgraphproof-probe.so");
+  EXPECT_TRUE(use().has_probe);
+  EXPECT_FALSE(use().forked);
+  map_file(probes / "node1.4711.probe");
+  EXPECT_TRUE(use().forked);
 }
 
 TEST(CpuTime, CountsTheThreadsThatAreNotLeftOut) {
