@@ -226,7 +226,7 @@ std::string watched_text(const WatchedReport& report, const TerminalStyle& style
   text += checks_table(report, style) + graphs_table(report, style);
   const std::vector<std::string> notes = unseen_notes(report);
   for (std::size_t i = 0; i < std::min(notes.size(), kPrintedNotes); ++i)
-    text += "not seen: " + printable(notes[i]) + "\n";
+    text += "note: " + printable(notes[i]) + "\n";
   if (notes.size() > kPrintedNotes)
     text += "... and " + std::to_string(notes.size() - kPrintedNotes) + " more, in report.md\n";
   text +=

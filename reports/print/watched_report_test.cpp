@@ -73,9 +73,9 @@ TEST(WatchedText, NamesTheFailureTheGraphsTheGapsAndTheEnd) {
         "    why   its arguments are frozen\n    next  move the call out of the capture\n",
         "fail         D60.host_nodes        1     a graph calls the host; 1 node\n",
         "unexercised  D61.foreign_threads   -     not seen; no CUPTI\n",
-        "not seen: NCCL's log is not read: the user set NCCL_DEBUG\n",
-        "not seen: process 5 (worker) used CUDA and was not watched: it cleared its environment\n",
-        "not seen: no training step was seen\n", "\nfail: 1 check failed: D60.host_nodes\n",
+        "note: NCCL's log is not read: the user set NCCL_DEBUG\n",
+        "note: process 5 (worker) used CUDA and was not watched: it cleared its environment\n",
+        "note: no training step was seen\n", "\nfail: 1 check failed: D60.host_nodes\n",
         "command: exit code 0 after 1:02; 2 processes were watched\n",
         "exit 1 (watched run 20261124-101500-4a1f; "
         "/work/runs/20261124-101500-4a1f/report.md)\n"})

@@ -156,7 +156,7 @@ TEST_F(WatchTest, ACommandWithAGraphPassesAndItsStreamsAreItsOwn) {
   EXPECT_TRUE(out().starts_with("from outside\n")) << out();
   EXPECT_TRUE(has(out(), "\npass: 1 check passed, none failed")) << out();
   EXPECT_TRUE(has(out(), "command: exit code 0 after ")) << out();
-  EXPECT_TRUE(has(out(), "not seen: memory: no snapshot was taken")) << out();
+  EXPECT_TRUE(has(out(), "note: memory: no snapshot was taken")) << out();
   EXPECT_TRUE(has(err(), "oops\n")) << err();
   EXPECT_TRUE(has(text_of(latest() / "report.md"), "train.py:1 f"));
   EXPECT_TRUE(has(text_of(latest() / "page.html"), "train.py:1 f"));
@@ -186,7 +186,7 @@ TEST_F(WatchTest, TheEnvironmentHasOnlyTheListedVariablesMore) {
 TEST_F(WatchTest, AHostWithoutAGpuIsNamedWhereNothingWasWatched) {
   if (fs::exists("/dev/nvidiactl")) GTEST_SKIP() << "this host has a GPU";
   EXPECT_EQ(watch_shell("true"), 4);
-  EXPECT_TRUE(has(out(), "not seen: GPUs: this host shows no GPU to its processes")) << out();
+  EXPECT_TRUE(has(out(), "note: GPUs: this host shows no GPU to its processes")) << out();
 }
 
 TEST_F(WatchTest, OutputIsNotHeldByTheLauncher) {
@@ -500,7 +500,7 @@ TEST_F(ProbedWatchTest, TheProgramsOwnInjectedLibraryIsLoadedToo) {
   setenv("CUDA_INJECTION64_PATH", (fakes / "libnext_library.so").c_str(), 1);
   EXPECT_EQ(watch({"--", player.string(), "init"}), 0) << err();
   EXPECT_TRUE(has(err(), "the next library is there\n")) << err();
-  EXPECT_TRUE(has(out(), "not seen: driver calls: CUPTI is left to ")) << out();
+  EXPECT_TRUE(has(out(), "note: driver calls: CUPTI is left to ")) << out();
 }
 
 }  // namespace
