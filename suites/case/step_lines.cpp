@@ -62,7 +62,7 @@ void write_hyperparameters(CaseScope& scope, const std::string& arm, std::int64_
       fp16 ? named(state, "state:loss_scale.skipped").item<std::int64_t>() : 0;
   if (fp16)
     write_hyperparameter(scope, arm, index, "loss_scale", before.loss_scale,
-                         named(step.ledgers(), "loss_scale:felt").item<double>(), 0);
+                         named(step.ledgers(), "loss_scale:applied").item<double>(), 0);
   if (config.optimizer == workloads::OptimizerKind::adam)
     write_hyperparameter(scope, arm, index, "optimizer_step",
                          static_cast<double>(index + 1 - skipped),

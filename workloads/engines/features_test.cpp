@@ -214,12 +214,12 @@ TEST(FeatureFaults, M95FreezesTheLossScaleAtItsCapture) {
   for (const bool faulty : {false, true}) {
     TwinSteps twins(model, {}, {.impl = "full_iteration", .warmup_steps = 2},
                     faulty ? Fault::loss_scale_by_value : Fault::none);
-    std::set<float> felt;
+    std::set<float> applied;
     for (std::int64_t i = 0; i < 6; ++i) {
       twins.step(i);
-      if (i >= 2) felt.insert(of(twins.graph_step().ledgers(), "loss_scale:felt")[0]);
+      if (i >= 2) applied.insert(of(twins.graph_step().ledgers(), "loss_scale:applied")[0]);
     }
-    EXPECT_EQ(felt.size() == 1, faulty);
+    EXPECT_EQ(applied.size() == 1, faulty);
     twins.graph->drop_graphs();
   }
 }

@@ -399,7 +399,7 @@ std::shared_ptr<FaultHooks> pool_for_each_graph() {
       [](EngineConfig& config) { config.pool = engines::PoolSharing::per_graph; });
 }
 std::shared_ptr<FaultHooks> graph_leaked() {
-  return std::make_shared<GraphKept>(capture::KeptBy::nobody);
+  return std::make_shared<GraphKept>(capture::KeptBy::leak);
 }
 std::shared_ptr<FaultHooks> graph_held_by_static_object() {
   return std::make_shared<GraphKept>(capture::KeptBy::static_object);

@@ -142,7 +142,7 @@ struct TrainStep::State {
       shared_expert_stream.emplace(device, faults);
     root = root_gradient;
     if (optimizer.loss_scale().defined()) {
-      felt_scale = at::zeros_like(root_gradient);
+      applied_scale = at::zeros_like(root_gradient);
       root = at::zeros_like(root_gradient);
     }
     tracker.add_parallel_regions(
@@ -163,9 +163,9 @@ struct TrainStep::State {
 
   /// Enqueues the gradient of a microbatch's loss, for the whole step.
   void make_root() {
-    if (!felt_scale.defined()) return;
-    felt_scale.copy_(optimizer.loss_scale());
-    root.copy_(root_gradient * felt_scale);
+    if (!applied_scale.defined()) return;
+    applied_scale.copy_(optimizer.loss_scale());
+    root.copy_(root_gradient * applied_scale);
   }
 
   /// A forward whose backward is owed: what it came from, undefined for the tokens, and what it
@@ -218,7 +218,7 @@ struct TrainStep::State {
   at::Tensor losses, evaluation_losses, root_gradient, counter;
   at::Tensor
       root;  // [] fp32, static: root_gradient, of fp16 times the loss scale of the step that runs
-  at::Tensor felt_scale;  // [] fp32, of fp16
+  at::Tensor applied_scale;  // [] fp32, of fp16
   std::vector<at::Tensor> layer_counters;
   const std::vector<order::ScheduleSlot> turns;
   const StageTransfers transfers;
@@ -539,7 +539,8 @@ std::vector<NamedTensor> TrainStep::ledgers() {
   for (NamedTensor& tensor : state_->schedule.probes()) tensors.push_back(std::move(tensor));
   if (state_->fp8_weights)
     for (NamedTensor& tensor : state_->fp8_weights->probes()) tensors.push_back(std::move(tensor));
-  if (state_->felt_scale.defined()) tensors.push_back({"loss_scale:felt", state_->felt_scale});
+  if (state_->applied_scale.defined())
+    tensors.push_back({"loss_scale:applied", state_->applied_scale});
   return tensors;
 }
 at::Tensor TrainStep::recompute_counter() { return state_->recomputes.counts(); }

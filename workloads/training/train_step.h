@@ -81,7 +81,7 @@ class TrainStep {
   std::vector<NamedTensor>
   masks();  // "mask:M.LAYER.SITE", uint8; of the last step; empty without dropout
   /// probes() of RecomputeLedger, ExpertLedger, ScheduleLedger and Fp8Weights: what the last step
-  /// wrote about itself, completely, static; of fp16 "loss_scale:felt" [] fp32, what the step's
+  /// wrote about itself, completely, static; of fp16 "loss_scale:applied" [] fp32, what the step's
   /// loss was multiplied by.
   std::vector<NamedTensor> ledgers();
   /// Fp8Weights::first(): undefined without fp8_weights.
