@@ -1,7 +1,7 @@
 """Gradient accumulators are made on the default stream and the step is captured on another one.
 
-defect: a backward on the default stream before the capture binds the accumulators of the parameters to
-        that stream; the captured backward then involves the default stream.
+defect: a backward on the default stream before the capture binds the accumulators of the
+        parameters to that stream; the captured backward then involves the default stream.
 sound:  the first backward runs on the stream that captures.
 """
 import sys

@@ -1,7 +1,8 @@
 """Graphs with matrix products are captured on a thread that ends before they are replayed.
 
-defect: the thread's cuBLAS handle owns the workspace that the captured products use. Another thread
-        gets the handle of the pool and with it the same workspace, and its graph runs at the same time.
+defect: the thread's cuBLAS handle owns the workspace that the captured products use. Another
+        thread gets the handle of the pool and with it the same workspace, and its graph runs at
+        the same time.
 sound:  one thread captures both graphs, and they are replayed one after the other.
 """
 import sys

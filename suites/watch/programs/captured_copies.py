@@ -1,7 +1,7 @@
 """An optimizer that copies its whole state inside a captured step.
 
-defect: each captured step rebuilds the master weights through a snapshot, five copies there and five
-        back, although the update needs one copy.
+defect: each captured step rebuilds the master weights through a snapshot, five copies there and
+        five back, although the update needs one copy.
 sound:  the step updates the master weights in place and copies them once into the weights.
 """
 import sys

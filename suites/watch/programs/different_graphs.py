@@ -1,7 +1,7 @@
 """Ranks of one data parallel group capture different steps.
 
-defect: rank 1 has one more operation in its captured step, because a setting of the first rank did not
-        reach it.
+defect: rank 1 has one more operation in its captured step, because a setting of the first rank
+        did not reach it.
 sound:  every rank captures the same step.
 """
 import os

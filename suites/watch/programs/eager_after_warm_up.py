@@ -1,6 +1,7 @@
 """A wrapper that replays a graph falls back to eager for good after an exception.
 
-defect: one batch of another shape makes the wrapper switch to eager, and nothing switches it back.
+defect: one batch of another shape makes the wrapper switch to eager, and nothing switches it
+        back.
 sound:  a batch of another shape runs eagerly, the next ones replay again.
 """
 import sys

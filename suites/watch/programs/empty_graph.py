@@ -1,7 +1,7 @@
 """A graph is captured on one stream while the work goes to another.
 
-defect: the work is enqueued on a stream that does not take part in the capture, so the graph is empty
-        and its replays do nothing.
+defect: the work is enqueued on a stream that does not take part in the capture, so the graph is
+        empty and its replays do nothing.
 sound:  the work is enqueued on the capturing stream.
 """
 import sys

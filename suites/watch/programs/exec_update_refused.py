@@ -1,7 +1,7 @@
 """An executable graph is updated from a new capture whose shape of work differs.
 
-defect: the second capture has another number of nodes; the driver refuses the update, the program does
-        not look at the result, and replays go on with the first capture.
+defect: the second capture has another number of nodes; the driver refuses the update, the
+        program does not look at the result, and replays go on with the first capture.
 sound:  the second capture differs in addresses only, and the result is checked.
 """
 import ctypes

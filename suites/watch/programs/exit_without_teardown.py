@@ -1,7 +1,7 @@
 """A program ends in the middle of its replays, without destroying anything.
 
-defect: os._exit() while replays are in flight: no handler runs, graphs and their pool are left to the
-        driver.
+defect: os._exit() while replays are in flight: no handler runs, graphs and their pool are left
+        to the driver.
 sound:  waits for the last replay and resets the graph.
 """
 import os

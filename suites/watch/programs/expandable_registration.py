@@ -1,7 +1,8 @@
 """Expandable segments and captured collectives with NCCL's registration of captured buffers.
 
-defect: PYTORCH_CUDA_ALLOC_CONF asks for expandable segments and NCCL_GRAPH_REGISTER is left on, which
-        can hang or read wrong memory (NCCL registers addresses whose physical memory may change).
+defect: PYTORCH_CUDA_ALLOC_CONF asks for expandable segments and NCCL_GRAPH_REGISTER is left on,
+        which can hang or read wrong memory (NCCL registers addresses whose physical memory may
+        change).
 sound:  NCCL_GRAPH_REGISTER=0.
 """
 import os

@@ -1,7 +1,7 @@
 """Another thread pins memory while the main thread captures in the mode `global`.
 
-defect: a data loader's thread allocates pinned memory during the capture, which the driver refuses to
-        it, and the capture is lost.
+defect: a data loader's thread allocates pinned memory during the capture, which the driver
+        refuses to it, and the capture is lost.
 sound:  the thread has pinned its buffers before the capture begins.
 """
 import sys

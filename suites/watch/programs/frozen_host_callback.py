@@ -1,7 +1,7 @@
 """A host function that hands out work is launched inside the captured region.
 
-defect: the capture holds a host node that runs a Python function: it runs in every replay on a driver
-        thread, with the arguments of the capture.
+defect: the capture holds a host node that runs a Python function: it runs in every replay on a
+        driver thread, with the arguments of the capture.
 sound:  the host function runs outside the graph.
 """
 import ctypes

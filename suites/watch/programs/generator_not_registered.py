@@ -1,7 +1,7 @@
 """Dropout draws from a generator of its own, and the graph is not told of it.
 
-defect: the generator is not registered with the graph, so the capture is refused by PyTorch (which
-        the program takes for a reason to run without graphs).
+defect: the generator is not registered with the graph, so the capture is refused by PyTorch
+        (which the program takes for a reason to run without graphs).
 sound:  register_generator_state() before the capture.
 """
 import sys

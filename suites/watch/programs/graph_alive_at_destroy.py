@@ -1,7 +1,7 @@
 """The process group is destroyed while a graph with its collectives is alive.
 
-defect: the graph is still referenced when destroy_process_group() is called; NCCL waits for the graph
-        to be destroyed, for ever. A timer ends the program after twenty seconds.
+defect: the graph is still referenced when destroy_process_group() is called; NCCL waits for the
+        graph to be destroyed, for ever. A timer ends the program after twenty seconds.
 sound:  the graph is reset before the process group goes.
 """
 import os

@@ -1,7 +1,7 @@
 """A captured step forks to a side stream and does not wait for it.
 
-defect: the capture ends with work that was forked and never joined: the driver refuses it, and the
-        program goes on without a graph.
+defect: the capture ends with work that was forked and never joined: the driver refuses it, and
+        the program goes on without a graph.
 sound:  the capturing stream waits for the side stream.
 """
 import sys

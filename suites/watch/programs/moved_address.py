@@ -1,4 +1,5 @@
-"""A parameter is replaced by a new tensor after the capture, as loading a checkpoint by assignment does.
+"""A parameter is replaced by a new tensor after the capture, as loading a checkpoint by assignment
+does.
 
 defect: the graph goes on with the old weights, and the optimizer updates the new ones.
 sound:  the new values are copied into the captured parameter.

@@ -1,6 +1,7 @@
 """The private pool of a capture does not fit next to what eager holds.
 
-defect: nearly all memory is taken when the capture begins; it fails, and the program runs eagerly.
+defect: nearly all memory is taken when the capture begins; it fails, and the program runs
+        eagerly.
 sound:  what is not needed is given back before the capture.
 """
 import sys

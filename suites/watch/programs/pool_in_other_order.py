@@ -1,7 +1,7 @@
 """Two graphs share a memory pool and are replayed in another order than they were captured in.
 
-defect: the second graph reuses the memory of what the first one left, so replaying the second first
-        and reading the first one's output afterwards reads what the second wrote.
+defect: the second graph reuses the memory of what the first one left, so replaying the second
+        first and reading the first one's output afterwards reads what the second wrote.
 sound:  replayed in the order of capture, each output read before the next replay.
 """
 import sys

@@ -1,7 +1,7 @@
 """A program captures again whenever a length changes and keeps every graph.
 
-defect: the cache is keyed by the exact length and never evicts, so graphs and their pools grow with
-        every new length.
+defect: the cache is keyed by the exact length and never evicts, so graphs and their pools grow
+        with every new length.
 sound:  lengths are padded to four buckets.
 """
 import sys

@@ -1,7 +1,7 @@
 """A captured step reads its batch from a static input that the loop forgets to fill.
 
-defect: the loop assigns the new batch to a Python name, so the buffer that the graph reads keeps the
-        batch of the capture for ever.
+defect: the loop assigns the new batch to a Python name, so the buffer that the graph reads
+        keeps the batch of the capture for ever.
 sound:  each batch is copied into the static input before the replay.
 """
 import sys

@@ -1,7 +1,7 @@
 """Ranks replay the graph of a step with a collective an unequal number of times.
 
-defect: rank 1 has one batch fewer and ends its loop early; the last replay of rank 0 waits for it. A
-        timer ends the program after fifteen seconds.
+defect: rank 1 has one batch fewer and ends its loop early; the last replay of rank 0 waits for
+        it. A timer ends the program after fifteen seconds.
 sound:  the number of steps is agreed on before the loop.
 """
 import os
