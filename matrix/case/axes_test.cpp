@@ -69,12 +69,10 @@ TEST_F(AxesTest, EveryWrongValueIsRefusedWithWhatWouldBeRight) {
   const struct {
     const char *axis, *json, *what, *want, *next;
   } rows[] = {
-      {"impl", "\"lokal\"", "`lokal` is no value of axis `impl`",
-       "one of none, local, transformer_engine, full_iteration, manual, callables",
-       "did you mean `local`?"},
-      {"impl", "1", "a value of the wrong type for axis `impl`",
-       "a text, one of none, local, transformer_engine, full_iteration, manual, callables",
-       "write a text, one of none, local, transformer_engine, full_iteration, manual, callables"},
+      {"teardown", "\"graph_frist\"", "`graph_frist` is no value of axis `teardown`",
+       "one of graph_first, comm_first", "did you mean `graph_first`?"},
+      {"teardown", "1", "a value of the wrong type for axis `teardown`",
+       "a text, one of graph_first, comm_first", "write a text, one of graph_first, comm_first"},
       {"tp", "\"4\"", "a value of the wrong type for axis `tp`", "an integer", "write an integer"},
       {"tp", "2.0", "a value of the wrong type for axis `tp`", "an integer", "write an integer"},
       {"tp", "0", "`0` is no value of axis `tp`", "1 to 64 ranks", "choose a number in the range"},

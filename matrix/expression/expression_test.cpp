@@ -180,9 +180,8 @@ TEST_F(ExpressionTest, EveryMistakeNamesItsPlaceAndAWayOut) {
       {"tp in 4", "nothing is `in` 4", "1:4", "use =="},
       {"local in {local}", "unknown name `local`", "1:1",
        "`graphproof list axes` shows every axis and its values"},
-      {"impl == {local}", "{local} can't be compared with axis `impl`", "1:9",
-       "write one of none, local, transformer_engine, full_iteration, manual, callables (or use "
-       "`in`)"},
+      {"teardown == {graph_first}", "{graph_first} can't be compared with axis `teardown`", "1:13",
+       "write one of graph_first, comm_first (or use `in`)"},
       {"(tp == 1", "the expression breaks off at the end of the expression", "1:9",
        "correct the expression"},
       {"tp ==", "the expression breaks off at the end of the expression", "1:6",
