@@ -1,5 +1,5 @@
 // A check that nothing can fail proves nothing: each has a row of changed evidence that fails it
-// and no other check (watched_rows.h).
+// and no other check, but for those that the row names (watched_rows.h).
 #include <gtest/gtest.h>
 
 #include <set>

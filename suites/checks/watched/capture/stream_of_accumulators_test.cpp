@@ -15,9 +15,20 @@ TEST(WatchedStreamOfAccumulators, Rows) {
                   {.about = "accumulator",
                    .source = "warning UserWarning",
                    .text = "The AccumulateGrad node's stream does not match. And more"});
+              lines<record::WatchedCaptureLine>(job, 1).front().result = 901;
             },
         .rank = 1,
-        .mentions = {"does not match.", "torch.cuda.stream(side)"}}});
+        .mentions = {"does not match.", "torch.cuda.stream(side)"},
+        .also = {"D19.capture_status"}},
+       {.name = "PyTorch warned, and the captures ended well",
+        .change =
+            [](WatchedJob& job) {
+              lines<record::GraphMessageLine>(job, 1).push_back(
+                  {.about = "accumulator",
+                   .source = "warning UserWarning",
+                   .text = "The AccumulateGrad node's stream does not match. And more"});
+            },
+        .want = record::Result::pass}});
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ struct WatchedRow {
 };
 
 /// Judges every row against the clean job, whose result for `check` has to be a pass. At least one
-/// row has to make `check` alone fail.
+/// row has to make `check` fail and change no other check but those that it names in `also`.
 void judge_watched_rows(const std::string& check, const std::vector<WatchedRow>& rows);
 
 /// The result of one check of a job.
