@@ -24,13 +24,14 @@ struct Program {
   std::set<std::string> checks;  // that fail for the defect
 };
 
-std::vector<Program> programs() {
+/// The rows of one list of the table.
+std::vector<Program> programs(const char* list = "programs") {
   const fs::path file = fs::path(std::getenv("GRAPHPROOF_SOURCE")) / "suites/watch/programs.json";
   const matrix::Document document = matrix::parse_document(record::read_text(file), file.string());
   std::vector<Program> programs;
-  for (const matrix::Located& row : matrix::Located(document).at("programs").items()) {
+  for (const matrix::Located& row : matrix::Located(document).at(list).items()) {
     Program program{.name = row.at("program").string(),
-                    .seen = row.at("seen_by").string() != "nothing",
+                    .seen = row.string_or("seen_by", "driver") != "nothing",
                     .checks = {}};
     for (const matrix::Located& check : row.at("checks").items())
       program.checks.insert(check.string());
@@ -71,6 +72,25 @@ TEST(RecordedWatchedRuns, NoCheckFailsForTheTwin) {
       if (!fs::exists(run)) continue;
       for (const auto& [check, message] : failing(run)) ADD_FAILURE() << run << ": " << message;
     }
+}
+
+/// Real programs and installed packages: exactly the named checks fail.
+TEST(RecordedWatchedRuns, RealProgramsFailTheChecksThatTheTableNames) {
+  for (const Program& program : programs("real")) {
+    bool found = false;
+    for (const fs::path& recording : recorded_runs()) {
+      const fs::path run = recording / program.name;
+      if (!fs::exists(run / "watched.json")) continue;
+      found = true;
+      std::set<std::string> failed;
+      for (const auto& [check, message] : failing(run)) {
+        failed.insert(check);
+        EXPECT_TRUE(program.checks.contains(check)) << run << ": " << message;
+      }
+      EXPECT_EQ(failed, program.checks) << run;
+    }
+    EXPECT_TRUE(found) << program.name << " is in no recording";
+  }
 }
 
 TEST(RecordedWatchedRuns, EveryProgramWasWatchedInBothForms) {
