@@ -25,14 +25,19 @@ TEST(Tables, RatiosAreMediansOverBlocksThatStandBesideEachOther) {
 }
 
 TEST(Tables, WhatWasNotMeasuredIsADash) {
-  EXPECT_EQ(
-      step_table({times("tp1", false)}),
+  const std::string table = step_table({times("tp1", false)});
+  EXPECT_TRUE(table.starts_with(
       "| layout | eager | full_iteration | its floor | local | its floor | transformer_engine | "
-      "its floor | callables | manual | eager / local | "
-      "checks of local | checks of transformer_engine |\n"
-      "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: "
-      "|\n"
-      "| tp1 | 22.00 | 4.00 | 3.90 | 4.72 | 4.00 | 4.30 | 4.00 | - | - | 4.255 | 0.100 | - |\n");
+      "its floor | "))
+      << table;
+  EXPECT_NE(table.find(" | eager / local | checks of local | checks of transformer_engine |\n"),
+            std::string::npos)
+      << table;
+  // The engines after these were not measured; one of them stands right before the ratio.
+  EXPECT_NE(table.find("\n| tp1 | 22.00 | 4.00 | 3.90 | 4.72 | 4.00 | 4.30 | 4.00 | - | "),
+            std::string::npos)
+      << table;
+  EXPECT_TRUE(table.ends_with(" | - | 4.255 | 0.100 | - |\n")) << table;
 }
 
 TEST(Tables, AGateIsMetOrMissedAndLooserAgainstFullIterationOnStages) {
