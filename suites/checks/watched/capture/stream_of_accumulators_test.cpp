@@ -19,7 +19,7 @@ TEST(WatchedStreamOfAccumulators, Rows) {
             },
         .rank = 1,
         .mentions = {"does not match.", "torch.cuda.stream(side)"},
-        .also = {"D19.capture_status"}},
+        .also = {"D19.capture_status", "D24.rank_signatures"}},
        {.name = "PyTorch warned, and the captures ended well",
         .change =
             [](WatchedJob& job) {
