@@ -8,7 +8,9 @@
 #include <map>
 #include <regex>
 #include <set>
+#include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "structure/folders.h"
@@ -137,8 +139,13 @@ TEST(StructureTest, RecordedRunsAreSmallEnoughForEveryClone) {
   EXPECT_LE(bytes, kMostBytesOfRecordedRuns);
 }
 
-/// True where a file may spell the name of an engine: the traits, the table that makes engines by
-/// name, and what translates Megatron-LM's options, whose values have the same names.
+/// Whether a text contains the name of an engine as a string literal, and hence may compare names.
+bool spells_engine(const std::string& text, std::string_view impl) {
+  return text.find("\"" + std::string(impl) + "\"") != std::string::npos;
+}
+
+/// True if a file may spell the name of an engine: the traits, the table that makes engines by
+/// name, and the translation of Megatron-LM's options, whose values have the same names.
 bool may_spell_engines(const std::string& file) {
   static const std::set<std::string> kFiles = {
       "workloads/engines/engine.cpp", "matrix/dialect/dialect.cpp", "matrix/dialect/migrate.cpp",
@@ -151,44 +158,76 @@ bool may_spell_engines(const std::string& file) {
 TEST(StructureTest, OnlyTheTraitsCompareEngineNames) {
   for (const engines::EngineTraits& engine : engines::kEngineTraits) {
     if (!engine.captures()) continue;
-    const std::string spelled = "\"" + std::string(engine.impl) + "\"";
     for (const std::string& file : sources()) {
-      // The launcher has a way of starting ranks that is called local too.
-      const bool engines_alone = file.starts_with("workloads/") || file.starts_with("suites/");
-      if (may_spell_engines(file) || (!engines_alone && spelled == "\"local\"")) continue;
-      EXPECT_EQ(text_of(root() / file).find(spelled), std::string::npos)
-          << file << " spells " << spelled
-          << ": add what it decides to workloads/engine_traits/engine_traits.h";
+      // One launcher backend is called local too.
+      const bool only_engines = file.starts_with("workloads/") || file.starts_with("suites/");
+      if (may_spell_engines(file) || (!only_engines && engine.impl == "local")) continue;
+      EXPECT_FALSE(spells_engine(text_of(root() / file), engine.impl))
+          << file << " spells \"" << engine.impl
+          << "\": add what it decides to workloads/engine_traits/engine_traits.h";
     }
   }
 }
 
-/// Calls of fault hooks and tests of a fault in the product code.
+TEST(StructureTest, AComparisonOfAnEngineNameIsFound) {
+  EXPECT_TRUE(spells_engine("if (config.impl == \"local\") return;\n", "local"));
+  EXPECT_FALSE(spells_engine("return traits_of(config.impl).captures();  // not local\n", "local"));
+  EXPECT_TRUE(may_spell_engines("workloads/engine_traits/engine_traits.h"));
+  EXPECT_FALSE(may_spell_engines("workloads/engines/shape_buckets.cpp"));
+}
+
+/// The largest number of fault sites in the product code.
 constexpr std::size_t kMostFaultSites = 40;
 
-TEST(StructureTest, FaultsTouchTheProductCodeAtFewSites) {
+/// The fault sites in the text of a file, as "FILE:LINE MATCH": calls of fault hooks (the object is
+/// named faults or planted) and comparisons with a particular fault.
+std::vector<std::string> fault_sites(const std::string& file, const std::string& text) {
   static const std::regex site(
       "\\b(faults|planted)_?(\\(\\))?(\\.|->)[a-z_]+\\(|\\bFault::(?!none\\b)[a-z]");
   std::vector<std::string> sites;
+  std::istringstream lines(text);
+  std::size_t number = 0;
+  for (std::string line; std::getline(lines, line);) {
+    ++number;
+    for (std::sregex_iterator at(line.begin(), line.end(), site), end; at != end; ++at)
+      sites.push_back(file + ":" + std::to_string(number) + " " + at->str());
+  }
+  return sites;
+}
+
+/// True for product code that a fault may change: not for the faults themselves and for tests.
+bool may_have_fault_sites(const std::string& file) {
+  const std::string folder = fs::path(file).parent_path();
+  const bool product = file.starts_with("workloads/") || file.starts_with("suites/") ||
+                       file.starts_with("fixtures/");
+  return product && !is_test(file) && !for_tests(folder) &&
+         !folder.starts_with("workloads/faults") && folder != "fixtures/device/faults";
+}
+
+TEST(StructureTest, FaultsTouchTheProductCodeAtFewSites) {
+  std::vector<std::string> sites;
   for (const std::string& file : sources()) {
-    const std::string folder = fs::path(file).parent_path();
-    const bool plants = file.starts_with("workloads/") || file.starts_with("suites/") ||
-                        file.starts_with("fixtures/");
-    if (!plants || is_test(file) || for_tests(folder) || folder.starts_with("workloads/faults") ||
-        folder == "fixtures/device/faults")
-      continue;
-    std::istringstream lines(text_of(root() / file));
-    std::size_t number = 0;
-    for (std::string line; std::getline(lines, line);) {
-      ++number;
-      for (std::sregex_iterator at(line.begin(), line.end(), site), end; at != end; ++at)
-        sites.push_back(file + ":" + std::to_string(number) + " " + at->str());
-    }
+    if (!may_have_fault_sites(file)) continue;
+    for (std::string& one : fault_sites(file, text_of(root() / file)))
+      sites.push_back(std::move(one));
   }
   std::string all;
   for (const std::string& one : sites) all += "\n" + one;
   EXPECT_GT(sites.size(), 20u) << "the sites were not found" << all;
   EXPECT_LE(sites.size(), kMostFaultSites) << all;
+}
+
+TEST(StructureTest, APlantedFaultSiteIsCounted) {
+  const auto count = [](const std::string& line) { return fault_sites("a.cpp", line).size(); };
+  EXPECT_EQ(fault_sites("a.cpp", "int x;\nif (pass.faults.evicts(engine)) return;\n"),
+            std::vector<std::string>{"a.cpp:2 faults.evicts("});
+  EXPECT_EQ(count("step.faults().bucket(found); faults_.scalar(which, value);"), 2u);
+  EXPECT_EQ(count("planted->plan_step(plan);"), 1u);
+  EXPECT_EQ(count("if (fault_ == fixtures::Fault::graph_leaked) keep();"), 1u);
+  EXPECT_EQ(count("fixtures::Fault fault = fixtures::Fault::none; make(step.faults());"), 0u);
+  EXPECT_TRUE(may_have_fault_sites("workloads/layers/moe.cpp"));
+  EXPECT_FALSE(may_have_fault_sites("workloads/faults/memory.cpp"));
+  EXPECT_FALSE(may_have_fault_sites("workloads/layers/moe_test.cpp"));
 }
 
 /// Characters, not bytes: a multiplication sign is one column.
