@@ -9,13 +9,17 @@
 
 namespace graphproof::workloads {
 
-// The values are spelled as those of the axes with the same names. precision.h says what bf16 and
-// fp16 mean for each tensor.
+/// The values of axis precision. precision.h describes bf16 and fp16 for each tensor.
 enum class Precision { fp32, bf16, fp16 };
-enum class LossScaling { dynamic, static_ };  // used with fp16 only
+/// The values of axis loss_scale, which applies to fp16 only.
+enum class LossScaling { dynamic, static_ };
+/// The values of axis optimizer.
 enum class OptimizerKind { sgd, adam };
+/// The values of axis normalization.
 enum class Normalization { RMSNorm, LayerNorm };
+/// The values of axis activation.
 enum class Activation { gelu, swiglu };
+/// The values of axis position_embedding.
 enum class PositionEmbedding { rope, learned_absolute };
 
 /// The model and how it is trained. Where a field names a header, that header describes the option.

@@ -5,8 +5,9 @@
 // Selective recompute discards the activations inside a module:
 //   core_attn       scores and probabilities
 //   mlp             the feed-forward part after its norm
-//   moe             the expert layer after its norm, or after its router if a graph holds the
-//   router moe_act         the activation of the experts layernorm       the two norms of a layer
+//   moe             the expert layer after its norm, or after its router if a graph holds it
+//   moe_act         the activation of the experts
+//   layernorm       the two norms of a layer
 //   shared_experts  the shared expert
 // Full recompute keeps only inputs of layers. `uniform` keeps the input of every group of `layers`
 // layers; `block` recomputes the first `layers` layers one by one and keeps all activations of the

@@ -1,10 +1,10 @@
-// What the rest of the tree has to know of each engine (a graph implementation, axis `impl`)
-// without building one: what it captures and when, how many graphs a step launches, what it offers.
-// A decision that depends on the engine reads a field of this table and never compares names
-// (StructureTest.OnlyTheTraitsCompareEngineNames).
+// What the rest of the tree needs to know of each engine (a graph implementation, axis `impl`)
+// without building one: what it captures and when, how many graphs a step launches, and what it
+// supports. A decision that depends on the engine reads a field of this table and never compares
+// names (StructureTest.OnlyTheTraitsCompareEngineNames).
 //
-// Pure: no LibTorch, so that the judge and the matrix may include it. How an engine works stands at
-// the top of its own header in workloads/engines.
+// Pure: it needs no LibTorch, so the judge and the matrix may include it. The contract of each
+// engine is at the top of its own header in workloads/engines.
 #pragma once
 
 #include <algorithm>
@@ -17,31 +17,35 @@
 
 namespace graphproof::engines {
 
-/// What one graph of the engine holds. `modules`: a module or the modules of one layer, forward and
-/// backward apart, while what lies between the modules runs eagerly.
+/// What one graph of the engine holds. `modules`: one module, or the modules of one layer, with
+/// separate graphs for forward and backward. What lies between the modules runs eagerly.
 enum class Captured { nothing, whole_step, modules };
 
-/// What the speed bench (workloads/engines/speed) holds an engine to. 0: the figure is not judged.
+/// The limits that the speed bench (workloads/engines/speed) applies to an engine, as ratios. 0:
+/// there is no limit.
 struct SpeedLimits {
   double over_floor = 0;  // step time over Engine::floor_step()
-  /// Step time over the first engine of the table that captures the whole step, on one pipeline
-  /// stage and on several: stages wait for each other with every launch.
+  /// Step time over that of the first engine of the table that captures the whole step, on one
+  /// pipeline stage and on several. The second is larger, because stages wait for each other at
+  /// every launch.
   double over_whole_step = 0, over_whole_step_in_pipeline = 0;
   /// Bytes of the graph pools over the peak of an eager step.
   double pool_over_eager_peak = 0;
 };
 
+/// One row of the table below.
 struct EngineTraits {
   std::string_view impl;  // the value of axis `impl`
   Captured captured = Captured::nothing;
-  /// The first step runs eagerly, is recorded and captured at its end, whatever axis warmup_steps
-  /// says. Other engines run warmup_steps eager steps and capture in the step after them.
+  /// The first step runs eagerly and is recorded, and the graphs are captured at its end,
+  /// regardless of axis warmup_steps. Other engines run warmup_steps eager steps and capture in the
+  /// step after them.
   bool records_first_step = false;
-  /// The captured modules of one layer are one graph, forward and backward apart; otherwise each
-  /// captured module has graphs of its own.
+  /// The captured modules of one layer share one forward graph and one backward graph; otherwise
+  /// each captured module has its own.
   bool one_graph_a_layer = false;
-  /// Weight gradients that a layer's backward leaves for later (axis delay_wgrad) are a third graph
-  /// of the layer.
+  /// The weight gradients that a layer's backward defers (axis delay_wgrad) are a third graph of
+  /// the layer.
   bool captures_delayed_weight_gradients = false;
   /// TrainStep::evaluate() has a graph of its own; otherwise evaluation runs eagerly.
   bool captures_evaluation = false;
@@ -49,15 +53,14 @@ struct EngineTraits {
   bool runs_pipelines = true;
   /// ShapeBuckets can keep one such engine for each sequence length.
   bool serves_shape_buckets = false;
-  /// Axis pool is followed; otherwise all graphs share one pool.
+  /// The engine follows axis pool; otherwise all its graphs share one pool.
   bool chooses_pools = false;
   SpeedLimits limits = {};
 
   bool captures() const { return captured != Captured::nothing; }
   bool captures_whole_step() const { return captured == Captured::whole_step; }
   bool captures_modules() const { return captured == Captured::modules; }
-  /// Steps that run eagerly, of those before the first replay, where axis warmup_steps is
-  /// `warmup_steps`.
+  /// The number of eager steps before the first replay if axis warmup_steps is `warmup_steps`.
   std::int64_t eager_steps(std::int64_t warmup_steps) const {
     return records_first_step ? 1 : warmup_steps;
   }
@@ -67,7 +70,7 @@ struct EngineTraits {
   }
 };
 
-/// One row an engine. The order is that of columns in the speed bench's tables.
+/// One row for each engine, in the order of the columns of the speed bench's tables.
 inline constexpr std::array kEngineTraits{
     EngineTraits{.impl = "none"},
     EngineTraits{.impl = "full_iteration",
@@ -96,7 +99,7 @@ inline constexpr std::array kEngineTraits{
     EngineTraits{.impl = "manual", .captured = Captured::whole_step},
 };
 
-/// The engines that `wanted` takes, as "a, b or c", for messages.
+/// The engines for which wanted(traits) is true, as "a, b or c", for messages.
 template <class Wanted>
 std::string engine_names(Wanted wanted) {
   std::vector<std::string_view> names;
@@ -108,7 +111,7 @@ std::string engine_names(Wanted wanted) {
   return text;
 }
 
-/// Throws std::invalid_argument for an impl without a row.
+/// The row of an engine. Throws std::invalid_argument for an impl without a row.
 inline const EngineTraits& traits_of(std::string_view impl) {
   const auto found = std::find_if(kEngineTraits.begin(), kEngineTraits.end(),
                                   [&](const EngineTraits& row) { return row.impl == impl; });

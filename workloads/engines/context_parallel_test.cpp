@@ -1,6 +1,5 @@
-// Context parallel ranks, which share each sequence chunk by chunk: started by mpirun with several
-// ranks, each test goes through every layout that fits, and through both ways to exchange keys and
-// values.
+// Context parallel ranks, which share each sequence chunk by chunk. Started by mpirun with several
+// ranks; each test runs on every layout that fits, with both methods to exchange keys and values.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,7 +23,7 @@ using workloads::Layout;
 using workloads::ModelConfig;
 using workloads::on_host;
 
-/// As small as it gets with four ranks: eight chunks of two tokens.
+/// The smallest model for four ranks: eight chunks of two tokens.
 ModelConfig rotary_model() {
   return {.hidden = 32,
           .kv_groups = 2,
@@ -34,7 +33,7 @@ ModelConfig rotary_model() {
           .microbatches = 2,
           .qkv_bias = true};
 }
-/// Positions that are a parameter, of which each rank uses its own rows.
+/// With learned positions, of which each rank uses its own rows.
 ModelConfig learned_model() {
   ModelConfig config = rotary_model();
   config.position_embedding = workloads::PositionEmbedding::learned_absolute;
@@ -45,7 +44,7 @@ ModelConfig learned_model() {
 
 constexpr workloads::CpCommType kCommTypes[] = {workloads::CpCommType::p2p,
                                                 workloads::CpCommType::all_gather};
-/// For spread(): the layouts that exchange keys and values so.
+/// For spread(): the layouts that exchange keys and values in this way.
 auto layouts_with(workloads::CpCommType type) {
   return [type](const auto&, auto visit) {
     ranks->for_each_context_parallel_layout([&](const Layout& layout, const std::string& name) {
@@ -54,7 +53,8 @@ auto layouts_with(workloads::CpCommType type) {
   };
 }
 
-/// Scans of whole sequences; a mamba layer and another one on each of two stages.
+/// With scans over whole sequences: one mamba layer and one transformer layer on each of two
+/// stages.
 ModelConfig hybrid_model() {
   ModelConfig config = rotary_model();
   config.hybrid = true;
@@ -87,10 +87,10 @@ TEST(ContextParallel, LossesAndGradientsEqualTheSingleRankModel) {
   for (const workloads::CpCommType type : kCommTypes)
     spread(models, layouts_with(type),
            [&](const ModelConfig& config, const Layout& layout, const std::string& name) {
-             Ran parallel(config, layout);
+             StepAfterBackward parallel(config, layout);
              ModelConfig all = config;
              all.microbatches *= layout.dp;
-             Ran single(all, {});
+             StepAfterBackward single(all, {});
              // Reordered fp32 sums: a sum of n terms is off by at most n * 2^-24 of the sum of
              // their sizes (Higham 2002, 4.2). n is at most 256 here; 4 products, 2 norms and the
              // two halves of a softmax that is put together from those of the ranks a layer, with
@@ -125,7 +125,7 @@ TEST(ContextParallel, LossesAndGradientsEqualTheSingleRankModel) {
 
 TEST(ContextParallel, ReplicasHoldTheSameLossesAndGradients) {
   ranks->for_each_context_parallel_layout([&](const Layout& layout, const std::string&) {
-    Ran ran(learned_model(), layout);
+    StepAfterBackward ran(learned_model(), layout);
     auto tensors = ran.step.gradients();
     const std::vector<float> losses = on_host(ran.step.losses());
     for (const auto& [name, tensor] : tensors) {
@@ -145,7 +145,7 @@ TEST(ContextParallel, MasksOfAttentionCoverOwnQueriesAndEverybodysKeys) {
   ModelConfig config = rotary_model();
   config.dropout = 0.1;
   ranks->for_each_context_parallel_layout([&](const Layout& layout, const std::string&) {
-    Ran ran(config, layout);
+    StepAfterBackward ran(config, layout);
     for (const auto& [name, mask] : ran.step.masks()) {
       if (name.find("core_attention") != std::string::npos) {
         EXPECT_EQ(mask.size(1), config.heads / config.kv_groups * config.seq_length / layout.cp)
@@ -214,11 +214,13 @@ TEST(ContextParallel, ReplayOfMambaLayersEqualsEagerBitForBit) {
          });
 }
 
-// M121: the state of one document in the next one. M122: a scan over chunks that are not in order.
-TEST(ContextParallel, FaultsOfAScanBiteWhereTheyArePlanted) {
+// M121: the state of one document continues in the next. M122: a scan over chunks that are not in
+// order.
+TEST(ContextParallel, FaultsOfAScanShowWhereTheyArePlanted) {
   ranks->for_each_context_parallel_layout([&](const Layout& layout, const std::string&) {
     const ModelConfig config = packed_hybrid_model();
-    Ran sound(config, layout), mixed(config, layout, Fault::mamba_state_crosses_documents),
+    StepAfterBackward sound(config, layout),
+        mixed(config, layout, Fault::mamba_state_crosses_documents),
         shuffled(config, layout, Fault::chunks_scanned_in_order_of_arrival);
     if (!layout.last_stage()) return;
     EXPECT_GT(distance(on_host(mixed.step.losses()), on_host(sound.step.losses())), 1e-3);
@@ -226,12 +228,13 @@ TEST(ContextParallel, FaultsOfAScanBiteWhereTheyArePlanted) {
   });
 }
 
-// M101: other rotary positions change what is attended to. M102: nothing that is seen forward, but
-// the projections that make keys and values lack what the other ranks made of them.
-TEST(ContextParallel, PlantedFaultsBiteWhereTheyArePlanted) {
+// M101: other rotary positions change the attention. M102: the forward does not change, but the
+// projections for keys and values lack the gradients from the other ranks.
+TEST(ContextParallel, PlantedFaultsShowWhereTheyArePlanted) {
   ranks->for_each_context_parallel_layout([&](const Layout& layout, const std::string&) {
     const ModelConfig config = rotary_model();
-    Ran sound(config, layout), moved(config, layout, Fault::contiguous_context_parallel_positions),
+    StepAfterBackward sound(config, layout),
+        moved(config, layout, Fault::contiguous_context_parallel_positions),
         kept(config, layout, Fault::key_value_gradients_not_returned);
     if (layout.last_stage()) {
       EXPECT_GT(distance(on_host(moved.step.losses()), on_host(sound.step.losses())), 1e-3);

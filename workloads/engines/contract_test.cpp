@@ -1,5 +1,5 @@
-// The contract sentences at the top of eager.h, manual.h, full_iteration.h and static_inputs.h, one
-// test each.
+// One test for each sentence of the contracts in eager.h, manual.h, full_iteration.h and
+// static_inputs.h.
 #include <gtest/gtest.h>
 
 #include "workloads/engines/step/full_iteration.h"
@@ -39,7 +39,7 @@ TEST_P(GraphEngine, ReplayEqualsEagerBitForBitWithFreshInputsRatesAndMasks) {
     TwinSteps twins(model(dropout), {}, engine(GetParam()));
     for (std::int64_t i = 0; i < kSteps; ++i)
       EXPECT_EQ(difference(twins.step(i)), "") << "step " << i << " dropout " << dropout;
-    // The capture's own inputs once more, now that state has moved on.
+    // The inputs of the capture again, with the state after later steps.
     EXPECT_EQ(difference(twins.step(kWarmup)), "") << "capture inputs last, dropout " << dropout;
     EXPECT_EQ(twins.witness.canaries, 0);
     EXPECT_GT(twins.witness.canaries_poisoned, 0);
@@ -164,7 +164,7 @@ TEST_P(GraphEngine, RefusesStepsAfterItsGraphsAreDropped) {
 
 TEST_P(GraphEngine, DroppedGraphsGiveTheirMemoryBack) {
   TwinSteps twins(model(0), {}, engine(GetParam()));
-  twins.device().empty_cache();  // what earlier tests left behind
+  twins.device().empty_cache();  // the cached memory of earlier tests
   const auto pool_before = twins.device().memory().pool;
   for (std::int64_t i = 0; i < kWarmup + 2; ++i) twins.step(i);
   EXPECT_GT(twins.device().memory().pool, pool_before);

@@ -14,12 +14,13 @@
 namespace graphproof::engines {
 namespace {
 
+/// How one engine is made.
 struct Row {
   std::string_view impl;
   std::unique_ptr<Engine> (*make)(const EngineConfig&, capture::Device&, c10::Stream,
                                   workloads::TrainStep&, Observer*);
 };
-/// How each engine of the traits is made.
+/// One row for each engine of the traits, in any order.
 constexpr std::array<Row, kEngineTraits.size()> kEngines{
     {{"none", make_eager},
      {"local", make_local},

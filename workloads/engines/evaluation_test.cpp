@@ -1,5 +1,5 @@
-// Evaluation between training steps, under every engine: alone, and started by mpirun with several
-// ranks, where each test goes through every layout that fits.
+// Evaluation between training steps, under every engine. Runs on a single rank, and on several
+// ranks under mpirun, where each test runs on every layout that fits.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -31,7 +31,7 @@ ModelConfig with_dropout() {
           .dropout = 0.1};
 }
 
-/// On a stream of its own.
+/// A training step on its own stream.
 struct Evaluated {
   Evaluated(const ModelConfig& config, const Layout& layout)
       : stream(workloads::device_under_test().stream_from_pool()),
@@ -75,7 +75,7 @@ TEST(Evaluation, OnPipelineStagesHasTheBitsOfTheSingleRankModel) {
     });
 }
 
-/// The losses of one batch under both.
+/// Expects that the losses of one evaluated batch are equal under both.
 void expect_equal_evaluation(TwinSteps& twins, std::int64_t index, bool equal = true) {
   const workloads::Batch batch = twins.batch(index);
   for (const auto& engine : {twins.eager.get(), twins.graph.get()}) engine->evaluate(batch);
@@ -88,12 +88,12 @@ void expect_training_goes_on_as_eager(const char* impl, const Layout& layout) {
   for (std::int64_t i = 0; i < 2; ++i)
     EXPECT_EQ(difference(twins.step(i)), "") << impl << " step " << i;
   for (const std::int64_t batch : {10, 11, 10}) expect_equal_evaluation(twins, batch);
-  EXPECT_EQ(difference(twins.step(2)), "") << impl << ", behind evaluation";
+  EXPECT_EQ(difference(twins.step(2)), "") << impl << ", after evaluation";
   EXPECT_EQ(twins.graph_step().rng().states(), twins.eager_step().rng().states());
   twins.graph->drop_graphs();
 }
 
-TEST(Evaluation, LeavesTrainingAloneUnderEveryEngine) {
+TEST(Evaluation, DoesNotChangeTrainingUnderEveryEngine) {
   for (const char* impl : {"manual", "full_iteration", "local", "transformer_engine", "callables"})
     ranks->for_each_layout([&](const Layout& layout) {
       if (layout.tp * layout.dp == 1 || (layout.dp > 1 && std::string(impl) == "full_iteration"))
@@ -108,7 +108,7 @@ TEST(Evaluation, LeavesTrainingAloneUnderEveryEngine) {
          expect_training_goes_on_as_eager);
 }
 
-TEST(Evaluation, OfFullIterationHasAGraphOfItsOwnAndM111ReplaysThatOfTraining) {
+TEST(Evaluation, OfFullIterationHasItsOwnGraphAndM111ReplaysThatOfTraining) {
   for (const Fault fault : {Fault::none, Fault::evaluation_replays_training_graph})
     ranks->for_each_layout([&](const Layout& layout) {
       const bool sound = fault == Fault::none;
@@ -124,7 +124,7 @@ TEST(Evaluation, OfFullIterationHasAGraphOfItsOwnAndM111ReplaysThatOfTraining) {
     });
 }
 
-TEST(Evaluation, OfFullIterationIsCapturedAndReplayedInTheObserversSight) {
+TEST(Evaluation, OfFullIterationCallsTheObserverForItsCaptureAndReplays) {
   TwinSteps twins(with_dropout(), {}, {.impl = "full_iteration", .warmup_steps = kWarmup});
   for (std::int64_t i = 0; i < 2; ++i) twins.step(i);
   for (const std::int64_t batch : {10, 11, 12}) expect_equal_evaluation(twins, batch);
@@ -142,7 +142,7 @@ TEST(Evaluation, OfFullIterationIsCapturedAndReplayedInTheObserversSight) {
   EXPECT_TRUE(twins.witness.moved_tensors.empty());
 }
 
-// Training's own inputs stay where they were.
+// The static inputs of training are not changed.
 TEST(Evaluation, M130MovesTheStaticInputsOfValidationAlone) {
   TwinSteps twins(with_dropout(), {}, {.impl = "full_iteration", .warmup_steps = kWarmup},
                   Fault::stale_validation_input);

@@ -1,5 +1,5 @@
-// Experts split over ranks, mamba layers between them, and bf16 over ranks: started by mpirun with
-// several ranks, each test goes through every layout that fits.
+// Experts split over ranks, also with mamba layers between them and in bf16. Started by mpirun with
+// several ranks; each test runs on every layout that fits.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -45,9 +45,9 @@ const auto kSplitExpertLayouts = [](const auto&, auto visit) {
   ranks->for_each_split_expert_layout(visit);
 };
 
-/// Losses and gradients of `config` on `layout` against one rank with all microbatches. The single
-/// rank's microbatches are those of the ranks one after the other, so each has the tokens, and
-/// drops the ones, that it has there.
+/// Compares losses and gradients of `config` on `layout` with one rank that runs all microbatches.
+/// The single rank runs the microbatches of all ranks one after another, so each microbatch has the
+/// same tokens and drops the same assignments.
 void expect_equals_single_rank(const ModelConfig& config, const Layout& layout, double bound) {
   auto& device = workloads::device_under_test();
   const c10::Stream stream = device.stream_from_pool();
@@ -99,13 +99,13 @@ std::vector<ModelConfig> dropless_experts() {
 
 TEST(ExpertParallel, DroplessLossesAndGradientsEqualTheSingleRankModel) {
   const double bound = 256 * std::pow(2.0, -24) * 2 *
-                       (6.0 * 2 + 2);  // and two more sums a layer: router, a token's experts
+                       (6.0 * 2 + 2);  // two more sums per layer: router, experts of a token
   for (const ModelConfig& config : dropless_experts())
     ranks->for_each_expert_layout(
         [&](const Layout& layout) { expect_equals_single_rank(config, layout, bound); });
 }
 
-/// With a capacity, carried and gathered; every loss and correction of the router.
+/// With a capacity, with both dispatchers, and with every loss and correction of the router.
 std::vector<ModelConfig> balanced_experts() {
   ModelConfig capped = experts();
   capped.linear_bias = false;
@@ -118,7 +118,7 @@ std::vector<ModelConfig> balanced_experts() {
 }
 
 TEST(ExpertParallel, RanksWithPartsOfASequenceAndOfAnExpertEqualTheSingleRankModel) {
-  // As above, with the exchange of keys and values and the two more sums of experts in parts.
+  // As above, with the exchange of keys and values and two more sums for experts in parts.
   const double bound = 256 * std::pow(2.0, -24) * 2 * (10.0 * 2 + 3);
   spread(balanced_experts(), kSplitExpertLayouts,
          [&](const ModelConfig& config, const Layout& layout, const std::string& name) {
@@ -157,10 +157,10 @@ ModelConfig hybrid_model() {
 }
 
 TEST(Hybrid, LossesAndGradientsOfMambaLayersEqualTheSingleRankModel) {
-  // The scan is a product under a triangle of exponentials, whose exponents are sums below 50:
-  // their error of 2^-24 counts as often. 12 sums of a mamba layer, the convolution and two norms
-  // among them, and 10 of one with experts. Context parallel ranks add none: each scans whole
-  // sequences.
+  // The scan is a product with a triangle of exponentials. Their exponents are sums below 50, so an
+  // error of 2^-24 counts 50 times. A mamba layer has 12 sums, including the convolution and two
+  // norms, and a layer with experts has 10. Context parallel ranks add no sums, because each scans
+  // whole sequences.
   const double bound = (256 * 2 * (12.0 + 10 + 3) + 50) * std::pow(2.0, -24);
   ranks->for_each_split_expert_layout([&](const Layout& layout, const std::string& name) {
     SCOPED_TRACE(name);
@@ -193,8 +193,8 @@ TEST(Hybrid, ReplayEqualsEagerBitForBitUnderEveryEngineAndCut) {
   });
 }
 
-// What upstream leaves to graphs: the router, and of the all-to-all its preprocessing; the host
-// reads token counts behind it.
+// The parts that Megatron-LM captures: the router, and the preprocessing of the all-to-all.
+// Afterwards the host reads token counts.
 TEST(ExpertParallel, GraphsOfRouterPartsReplayBitForBitAroundADroplessDispatch) {
   using workloads::ModuleKind;
   for (ModelConfig config : dropless_experts()) {
@@ -266,7 +266,8 @@ TEST(ExpertParallel, GraphsOfModulesReplayBitForBitInEveryCutOfTheExperts) {
   ModelConfig all = small(experts());
   all.dropout = 0.1;
   std::vector<EngineConfig> engines;
-  // The finest cut is the one whose residual leaves the captured router (workloads/model/layer.h).
+  // The finest division of a layer is the one in which the residual is an output of the captured
+  // router (workloads/model/layer.h).
   for (const std::vector<ModuleKind>& modules :
        {std::vector{ModuleKind::moe_router},
         {ModuleKind::moe_router, ModuleKind::moe_preprocess},
@@ -304,14 +305,15 @@ TEST(SharedExpertOverlap, ChangesNoBitOfLossesAndGradients) {
       auto& device = workloads::device_under_test();
       const c10::Stream stream = device.stream_from_pool();
       const c10::StreamGuard guard(stream);
-      workloads::TrainStep beside(overlapped, layout, device, 1, {}),
-          behind(plain, layout, device, 1, {});
+      workloads::TrainStep overlapped_step(overlapped, layout, device, 1, {}),
+          plain_step(plain, layout, device, 1, {});
       const auto batch = make_batch(plain, layout, 1, 0, device.torch_device());
-      beside.forward_backward(batch);
-      behind.forward_backward(batch);
+      overlapped_step.forward_backward(batch);
+      plain_step.forward_backward(batch);
       device.synchronize();
-      EXPECT_EQ(workloads::on_host(beside.losses()), workloads::on_host(behind.losses()));
-      const auto left = beside.gradients(), right = behind.gradients();
+      EXPECT_EQ(workloads::on_host(overlapped_step.losses()),
+                workloads::on_host(plain_step.losses()));
+      const auto left = overlapped_step.gradients(), right = plain_step.gradients();
       for (std::size_t i = 0; i < left.size(); ++i)
         EXPECT_EQ(workloads::on_host(left[i].tensor), workloads::on_host(right[i].tensor))
             << left[i].name;
@@ -319,8 +321,8 @@ TEST(SharedExpertOverlap, ChangesNoBitOfLossesAndGradients) {
   }
 }
 
-// With moe_router captured the shared expert is outside the graph; with moe, a layer or a step it
-// forks inside.
+// If moe_router is captured, the shared expert is outside the graph; if moe, a layer or a step is
+// captured, its stream forks inside the graph.
 TEST(SharedExpertOverlap, ReplayEqualsEagerBitForBitUnderEveryEngineAndCut) {
   using workloads::ModuleKind;
   struct Cut {
@@ -351,7 +353,7 @@ TEST(SharedExpertOverlap, ReplayEqualsEagerBitForBitUnderEveryEngineAndCut) {
   }
 }
 
-TEST(SharedExpertOverlap, RecomputedExpertsRunItBesideTheDispatchAgain) {
+TEST(SharedExpertOverlap, RecomputedExpertsRunItConcurrentlyWithTheDispatchAgain) {
   ModelConfig config = overlapped_experts()[0];
   config.recompute = workloads::selective({workloads::RecomputedPart::moe});
   ranks->for_each_expert_layout([&](const Layout& layout) {
@@ -361,9 +363,9 @@ TEST(SharedExpertOverlap, RecomputedExpertsRunItBesideTheDispatchAgain) {
   });
 }
 
-// Tokens travel again in backward, and the shared expert's stream is forked again; the router's
-// graph is replayed once.
-TEST(RecomputeBehindTheRouter, ReplayEqualsEagerBitForBitInEveryDispatch) {
+// The recompute exchanges tokens again and forks the stream of the shared expert again, while the
+// graph of the router is replayed once.
+TEST(RecomputeAfterTheRouter, ReplayEqualsEagerBitForBitInEveryDispatch) {
   using workloads::ModuleKind;
   ModelConfig gathered = overlapped_experts()[1];
   gathered.shared_expert_overlap = false;
@@ -404,7 +406,7 @@ TEST(SharedExpertOverlap, M140AStreamThatIsNotForkedFromTheCaptureIsRefused) {
 TEST(Bf16Parallel, LossesAndGradientsAreNearTheSingleRankModelOnEveryLayout) {
   const ModelConfig config{
       .microbatches = 2, .linear_bias = true, .precision = workloads::Precision::bf16};
-  // Independent roundings to eight bits, some 108 in a row (suites/case/reference.cpp derives it).
+  // About 108 chained independent roundings to eight bits (derived in suites/case/reference.cpp).
   const double bound = 4 * std::sqrt(108.0) * std::ldexp(1.0, -9);
   ranks->for_each_layout(
       [&](const Layout& layout) { expect_equals_single_rank(config, layout, bound); });

@@ -1,5 +1,6 @@
-// Every fault that workload and engines carry on one rank bites where the fault table says, and the
-// same run without it is sound. M56 and M61 need ranks: parallel_test.cpp.
+// Every fault of workloads that a single rank can show has the effect that the fault table
+// describes, and the same run without it is sound. M56 and M61 need several ranks:
+// parallel_test.cpp.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,15 +23,15 @@ struct Outcome {
   std::vector<std::string> moved;
   std::int64_t canaries = 0;
   std::vector<CaptureReport> reports, failures;
-  std::vector<std::string> changed_by;  // captures that left another state
-  std::vector<bool> losses_stay;  // by step: what losses() gave is the same after the next step
-  std::int64_t pool_bytes = 0;    // of all pools, with the graphs alive
+  std::vector<std::string> changed_by;  // captures that changed the state
+  std::vector<bool> losses_stay;  // by step: the next step did not change what losses() returned
+  std::int64_t pool_bytes = 0;    // of all pools, while the graphs exist
   std::vector<std::vector<float>> masks;  // the first mask, by replayed step
   std::vector<float> layer_counter;
-  std::size_t announced = 0, watched = 0;  // launches, and addresses of the step's
+  std::size_t announced = 0, watched = 0;  // launches and statics of which the observer was called
 };
 
-// Whether the process is good for more after a failed capture: LibTorch 2.11 on CUDA is not
+// Whether the process is usable after a failed capture. With LibTorch 2.11 on CUDA it is not
 // (pytorch#180395).
 bool survives_failed_captures() { return workloads::device_under_test().name() == "sim"; }
 
@@ -229,13 +230,13 @@ TEST(Faults, M38HandsOutLossesThatTheNextStepOverwrites) {
   }
 }
 
-TEST(Faults, M43LaunchesOutOfOrderAndSpoilsWhatIsStillAlive) {
+TEST(Faults, M43LaunchesOutOfOrderAndOverwritesMemoryInUse) {
   const Outcome outcome = run("local", Fault::pool_order_broken);
   EXPECT_EQ(outcome.equal, (Equal{true, false, false, false, false, false}));
   EXPECT_GT(outcome.counters.out_of_order, 0);
 }
 
-TEST(Faults, M46CapturesWhatIsMadeOnFirstUse) {
+TEST(Faults, M46CapturesAnInitialisationAtFirstUse) {
   for (const char* impl : {"manual", "full_iteration"}) {
     const Outcome outcome = run(impl, Fault::capture_without_warm_up);
     ASSERT_TRUE(outcome.error) << impl;
@@ -255,14 +256,14 @@ TEST(Faults, M168CountsAWarmUpThatNoLayerSaw) {
   EXPECT_EQ(outcome.reports[0].counter_before, (std::vector<std::int64_t>{0, 0}));
 }
 
-TEST(Faults, M169AndM170LeaveOutPassesThatAreCounted) {
+TEST(Faults, M169AndM170OmitPassesThatAreCounted) {
   const auto runs = [](const char* impl, Fault fault) {
     const auto& reports = run(impl, fault).reports;
     EXPECT_GT(reports.at(0).warmups, 0) << fault;
     return reports.at(0).module_runs.value();
   };
   const auto recorded =
-      2 + kWarmup;  // the microbatches of local's first step, then its passes over the module
+      2 + kWarmup;  // the microbatches of local's first step, and its passes over the module
   const workloads::RunCount local = runs("local", Fault::none),
                             none = runs("local", Fault::module_warm_up_counted_not_run);
   EXPECT_EQ(std::pair(local.forwards, local.backwards), std::pair(recorded, recorded));
@@ -289,7 +290,7 @@ TEST(Faults, M172WatchesNothingThatAStepHandsOut) {
   EXPECT_EQ(run("local", Fault::step_outputs_not_watched).watched, 1u);
 }
 
-TEST(Faults, M47LeavesTheRandomNumbersWhereTheWarmupTookThem) {
+TEST(Faults, M47KeepsTheRandomNumbersThatTheWarmUpAdvanced) {
   const Outcome outcome = run("local", Fault::warm_up_not_undone, 0.1);
   EXPECT_EQ(outcome.changed_by,
             (std::vector<std::string>{"layers.0.layer.forward", "layers.1.layer.forward"}));
@@ -309,7 +310,7 @@ TEST(Faults, M72DropsGraphsWithoutWaiting) {
   TwinSteps twins(model, {}, {.impl = "local"}, Fault::graphs_dropped_in_flight);
   for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(difference(twins.step(i)), "");
   twins.graph->drop_graphs();
-  // sim has finished a launch when it returns, so nothing can be in flight.
+  // On sim a launch is finished when it returns, so nothing can be in flight.
   if (twins.device().name() == "sim") {
     EXPECT_EQ(twins.graph->counters().drops_in_flight, 0);
   } else {

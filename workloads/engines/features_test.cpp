@@ -1,5 +1,5 @@
-// What a step may be made of besides plain fp32 gradient descent: each feature is replayed bit for
-// bit by every engine, and the faults that the workload carries for it bite.
+// The features of a step besides plain fp32 gradient descent: every engine replays each feature bit
+// for bit, and the faults that concern it have an effect.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ struct Feature {
   ModelConfig model;
 };
 
-// Small, because a CPU takes its time over products in bf16.
+// Small, because products in bf16 are slow on a CPU.
 ModelConfig small() {
   return {.hidden = 32,
           .heads = 4,
@@ -155,7 +155,7 @@ TEST(OptimizerGraph, IsReplayedBitForBitInOneLaunchMoreAStepAndSharesThePool) {
       for (std::int64_t i = 0; i < 5; ++i)
         EXPECT_EQ(difference(twins.step(i)), "") << impl << " step " << i;
       const CaptureReport& captured = twins.witness.reports.back();
-      EXPECT_EQ(captured.graph, "optimizer") << impl << ": behind the others, in the same step";
+      EXPECT_EQ(captured.graph, "optimizer") << impl << ": after the others, in the same step";
       EXPECT_GE(captured.warmups, 1) << impl;
       EXPECT_TRUE(twins.witness.changed_by.empty()) << impl;
       const Counters with = twins.graph->counters();
@@ -236,7 +236,7 @@ TEST(FeatureFaults, M81IsRefusedInTheCapture) {
   }
 }
 
-TEST(HostChecks, LookAtEveryLossAndTheGradientsAndNameWhatIsNotFinite) {
+TEST(HostChecks, CheckEveryLossAndTheGradientsAndNameWhatIsNotFinite) {
   ModelConfig model = small();
   model.nan_check_loss = model.nan_check_grad = true;
   for (const char* impl : {"none", "local"}) {
@@ -311,7 +311,7 @@ TEST(FeatureFaults, M34ReplaysARecomputeWithAFreshMask) {
   }
 }
 
-TEST(FeatureFaults, M34AndM164ShowInTheLedgerOfExpertsBehindACapturedRouter) {
+TEST(FeatureFaults, M34AndM164ShowInTheLedgerOfExpertsAfterACapturedRouter) {
   ModelConfig model = experts();
   model.dropout = 0.1;
   model.recompute =

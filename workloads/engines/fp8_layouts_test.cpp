@@ -1,5 +1,5 @@
-// Weights rounded once a step, on layouts of several ranks: started by mpirun with several ranks,
-// each test goes through every layout that fits.
+// Weights rounded once a step, on layouts of several ranks. Started by mpirun with several ranks;
+// each test runs on every layout that fits.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -38,18 +38,18 @@ std::map<std::string, at::Tensor> by_name(const std::vector<NamedTensor>& tensor
   return named;
 }
 
-/// The single rank's copies are those of all ranks put together, bit for bit; losses and gradients
-/// are its own within the bound of reordered sums, and have its bits where the layout reorders
-/// none.
+/// Expects that the rounded copies of all ranks together are those of a single rank, bit for bit,
+/// and that losses and gradients agree within the bound of reordered sums, or bit for bit if the
+/// layout reorders no sum.
 void expect_equals_single_rank(const ModelConfig& config, const Layout& layout) {
   ModelConfig all = config;
   all.microbatches *= layout.dp;
   all.fp8_parts = layout.tp;
   all.fp8_expert_parts = layout.etp;
-  Ran mine(config, layout), single(all, {});
+  StepAfterBackward mine(config, layout), single(all, {});
   const auto copies = by_name(single.step.ledgers()), full = by_name(single.step.gradients());
-  // As in pipeline_test.cpp: 256 terms at most, 6 chained sums a layer and 3 at the ends, forward
-  // and backward. Tied embeddings are summed over the stages.
+  // As in pipeline_test.cpp: at most 256 terms, with 6 chained sums per layer and 3 at the ends,
+  // forward and backward. Tied embeddings are summed over the stages.
   const bool reordered = layout.tp * layout.dp > 1 || config.tied_embeddings;
   const double bound =
       reordered ? 256 * std::pow(2.0, -24) * 2 * (6.0 * static_cast<double>(config.layers) + 3) : 0;
@@ -101,7 +101,7 @@ TEST(Fp8Layouts, HaveTheCopiesLossesAndGradientsOfTheSingleRankModel) {
 TEST(Fp8Layouts, HaveOtherScalesThanAWholeWeight) {
   ranks->for_each_layout([&](const Layout& layout) {
     if (layout.tp == 1) return;
-    Ran mine(rounded(2), layout), whole(rounded(2), {});
+    StepAfterBackward mine(rounded(2), layout), whole(rounded(2), {});
     const auto copies = by_name(whole.step.ledgers());
     const auto parameters = mine.step.parameters();
     bool other = false;
@@ -122,15 +122,15 @@ ModelConfig with_experts() {
   return config;
 }
 
-// Losses and gradients of experts on every layout: the profile layouts, and
-// expert_parallel_test.cpp without the axis.
+// The losses and gradients of experts on every layout are checked by the profile layouts, and
+// without the axis by expert_parallel_test.cpp.
 TEST(Fp8Layouts, HaveTheCopiesOfTheSingleRanksExperts) {
   const ModelConfig config = with_experts();
   const auto compare = [&](const Layout& layout) {
     ModelConfig all = config;
     all.fp8_parts = layout.tp;
     all.fp8_expert_parts = layout.etp;
-    Ran mine(config, layout), single(all, {});
+    StepAfterBackward mine(config, layout), single(all, {});
     const auto copies = by_name(single.step.ledgers()), own = by_name(mine.step.ledgers());
     const auto parameters = mine.step.parameters();
     std::size_t compared = 0;
@@ -186,7 +186,7 @@ void expect_equal_steps(const Row& row, const ModelConfig& model, const Layout& 
   twins.graph->evaluate(twins.batch(10));
   EXPECT_EQ(on_host(twins.graph_step().evaluation_losses()),
             on_host(twins.eager_step().evaluation_losses()));
-  EXPECT_EQ(difference(twins.step(3)), "") << "behind evaluation";
+  EXPECT_EQ(difference(twins.step(3)), "") << "after evaluation";
   EXPECT_EQ(twins.witness.canaries, 0);
   EXPECT_TRUE(twins.witness.moved_tensors.empty());
   twins.graph->drop_graphs();
@@ -214,7 +214,7 @@ TEST(Fp8Layouts, AreReplayedBitForBitWhereOtherRanksUpdateAndGatherTheWeights) {
 TEST(Fp8Layouts, AreReplayedBitForBitOnPipelineStages) {
   std::vector<Row> staged = rows();
   for (const std::size_t cut_by_microbatch :
-       {0, 1}) {  // local and transformer_engine have graphs for each microbatch here
+       {0, 1}) {  // here local and transformer_engine have graphs for each microbatch
     staged.push_back(staged[cut_by_microbatch]);
     staged.back().vpp = 2;
   }
@@ -242,9 +242,9 @@ TEST(Fp8Layouts, AreReplayedBitForBitLayerByLayerWithDelayedWeightGradients) {
       [&](const Layout& layout) { expect_equal_steps(row, model, layout); });
 }
 
-// Of the model's four layers two are ends, and each is the only one of its stage: no stage may take
-// its own for the model's.
-TEST(Fp8LayoutsFaults, M161RoundsTheEndsOfTheModelOnTheStagesThatHoldThem) {
+// Two of the model's four layers are its first and last, and each layer is alone on its stage: a
+// stage must not treat its own first or last layer as the model's.
+TEST(Fp8LayoutsFaults, M161RoundsTheFirstAndLastLayerOnTheirStages) {
   ranks->for_each_pipeline_layout(2, [&](const Layout& layout) {
     if (layout.pp != 2) return;
     ModelConfig model = rounded(4);

@@ -1,6 +1,6 @@
 // Weights rounded once a step and kept for its microbatches, under every engine on one rank: the
-// sentences of local.h, transformer_engine.h, callables.h, full_iteration.h and manual.h about
-// them, and their faults. Several ranks: fp8_layouts_test.cpp.
+// sentences about them in the contracts of local.h, transformer_engine.h, callables.h,
+// full_iteration.h and manual.h, and their faults. For several ranks see fp8_layouts_test.cpp.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -66,7 +66,7 @@ void expect_equal_steps(TwinSteps& twins) {
   EXPECT_TRUE(twins.witness.changed_by.empty()) << "warm-up leaves copies and counts as they were";
 }
 
-// What is compared holds the copies themselves and how often each layer made some.
+// The compared tensors include the copies themselves and how often each layer made them.
 TEST(Fp8Weights, AreReplayedBitForBitByEveryEngineInEveryCut) {
   struct Row {
     const char* name;
@@ -88,7 +88,7 @@ TEST(Fp8Weights, AreReplayedBitForBitByEveryEngineInEveryCut) {
     rows.push_back({"whole layers", dense(), impl, {}});
     rows.push_back({"recompute", again, impl, both});
   }
-  // What callables share with transformer_engine is shown there.
+  // The common part of callables and transformer_engine is tested with the latter.
   for (const char* impl : {"local", "transformer_engine"}) {
     rows.push_back({"both", dense(), impl, both});
     rows.push_back({"all but the ends", ends, impl, both});
@@ -103,10 +103,10 @@ TEST(Fp8Weights, AreReplayedBitForBitByEveryEngineInEveryCut) {
     rows.push_back({"mamba", hybrid(), impl, {ModuleKind::mamba}});
     rows.push_back({"experts", with_experts(), impl, {}});
   }
-  ModelConfig beside = with_experts();
-  beside.shared_expert_overlap = true;
-  rows.push_back({"shared expert on a stream of its own", beside, "local", {}});
-  rows.push_back({"shared expert on a stream of its own", beside, "full_iteration", {}});
+  ModelConfig overlapped_expert = with_experts();
+  overlapped_expert.shared_expert_overlap = true;
+  rows.push_back({"shared expert on a stream of its own", overlapped_expert, "local", {}});
+  rows.push_back({"shared expert on a stream of its own", overlapped_expert, "full_iteration", {}});
   for (const char* impl : {"manual", "full_iteration"})
     for (const ModelConfig& model : {dense(), again, ends, hybrid(), with_experts()})
       rows.push_back({"", model, impl, {}});
@@ -118,7 +118,7 @@ TEST(Fp8Weights, AreReplayedBitForBitByEveryEngineInEveryCut) {
   }
 }
 
-/// The flag as each replay finds it.
+/// Records the flag before each replay.
 struct FlagWitness : Observer {
   explicit FlagWitness(workloads::TrainStep& step) : step(step) {}
   void before_replay(const std::string& graph, const std::vector<NamedTensor>&,
@@ -129,7 +129,7 @@ struct FlagWitness : Observer {
   std::vector<bool> seen;
 };
 
-/// A step alone under an engine.
+/// A single step under an engine.
 struct Watched {
   Watched(const ModelConfig& config, const EngineConfig& engine_config, Fault fault = Fault::none)
       : device(workloads::device_under_test()),
@@ -139,10 +139,10 @@ struct Watched {
         step(config, {}, device, TwinSteps::kSeed, faults::plant(fault)),
         witness(step),
         engine(make_engine(engine_config, device, stream, step, &witness)) {}
-  void run(std::int64_t first, std::int64_t behind) {
+  void run(std::int64_t first, std::int64_t end) {
     const c10::StreamGuard here(
-        stream);  // another one's may be current, and batches are made on the current stream
-    for (std::int64_t i = first; i < behind; ++i)
+        stream);  // batches are made on the current stream, which may be that of another step
+    for (std::int64_t i = first; i < end; ++i)
       engine->step(make_batch(model, {}, TwinSteps::kSeed, i, device.torch_device()), 0.1);
     device.synchronize();
   }
@@ -155,7 +155,7 @@ struct Watched {
   std::unique_ptr<Engine> engine;
 };
 
-TEST(Fp8Weights, AreToldOfTheFirstMicrobatchOutsideTheGraphsBeforeEachReplay) {
+TEST(Fp8Weights, GetTheFlagOfTheFirstMicrobatchOutsideTheGraphsBeforeEachReplay) {
   for (const char* impl : {"local", "transformer_engine", "callables"})
     for (const ModelConfig& model : {dense(), hybrid()}) {
       Watched watched(model, engine(impl, model.hybrid ? Modules{ModuleKind::attn} : Modules{}));
@@ -172,21 +172,21 @@ TEST(Fp8Weights, AreToldOfTheFirstMicrobatchOutsideTheGraphsBeforeEachReplay) {
     }
 }
 
-TEST(Fp8Weights, AreNoBusinessOfAReplayWhereOneGraphHoldsAllMicrobatches) {
+TEST(Fp8Weights, NeedNoFlagAtAReplayIfOneGraphHoldsAllMicrobatches) {
   for (const char* impl : {"manual", "full_iteration"}) {
     Watched watched(dense(), engine(impl));
-    for (const bool told : {false, true}) {
-      watched.step.set_first_microbatch(told);
-      watched.run(told ? kWarmup + 1 : 0, told ? kWarmup + 2 : kWarmup + 1);
+    for (const bool first : {false, true}) {
+      watched.step.set_first_microbatch(first);
+      watched.run(first ? kWarmup + 1 : 0, first ? kWarmup + 2 : kWarmup + 1);
       EXPECT_EQ(on_host(workloads::copies_made(watched.step.ledgers())),
                 std::vector<float>(kLayers, 4))
-          << impl << ": once a step, whatever the flag says";
+          << impl << ": once a step, regardless of the flag";
     }
     watched.engine->drop_graphs();
   }
 }
 
-TEST(Fp8Weights, TrainOnBehindEvaluationUnderEveryEngine) {
+TEST(Fp8Weights, TrainOnAfterEvaluationUnderEveryEngine) {
   for (const char* impl :
        {"manual", "full_iteration", "local", "transformer_engine", "callables"}) {
     TwinSteps twins(dense(), {}, engine(impl));
@@ -206,7 +206,7 @@ TEST(Fp8Weights, TrainOnBehindEvaluationUnderEveryEngine) {
   }
 }
 
-TEST(Fp8Weights, AreMadeAgainByTheFirstReplayBehindACheckpointThatWasLoadedUnderLiveGraphs) {
+TEST(Fp8Weights, AreMadeAgainByTheFirstReplayAfterACheckpointIsLoadedUnderLiveGraphs) {
   for (const char* impl :
        {"manual", "full_iteration", "local", "transformer_engine", "callables"}) {
     ModelConfig model = dense();

@@ -1,5 +1,5 @@
-// Steps that run layer by layer, the exchange of tokens on a stream of its own and weight gradients
-// delayed: started by mpirun with several ranks, each test goes through every layout that fits.
+// Steps that run layer by layer, with the exchange of tokens on a side stream and delayed weight
+// gradients. Started by mpirun with several ranks; each test runs on every layout that fits.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,7 +25,8 @@ using workloads::ModuleKind;
 const std::vector<ModuleKind> kAll{ModuleKind::attn, ModuleKind::moe_router,
                                    ModuleKind::moe_preprocess};
 
-/// Three microbatches: a pair whose forward is no warm-up, and one whose backward is not the last.
+/// Three microbatches, so that there is a pair whose forward is not the first and one whose
+/// backward is not the last.
 ModelConfig by_layer(bool dropless, bool delayed) {
   ModelConfig config{.hidden = 32,
                      .ffn = 64,
@@ -55,16 +56,16 @@ std::string way(const ModelConfig& config) {
          (config.delay_wgrad ? ", delayed" : "");
 }
 
-struct Ran {
+struct StepResult {
   std::vector<std::vector<float>> tensors;  // losses, gradients
   std::vector<std::string> names;
 };
-Ran ran(const ModelConfig& config, const Layout& layout) {
+StepResult result_of(const ModelConfig& config, const Layout& layout) {
   auto& device = workloads::device_under_test();
   const c10::Stream stream = device.stream_from_pool();
   const c10::StreamGuard guard(stream);
   workloads::TrainStep step(config, layout, device, 1, {});
-  Ran result;
+  StepResult result;
   for (std::int64_t i = 0; i < 2; ++i)
     step.forward_backward(make_batch(config, layout, 1, i, device.torch_device()));
   auto all = step.gradients();
@@ -76,14 +77,14 @@ Ran ran(const ModelConfig& config, const Layout& layout) {
   return result;
 }
 
-/// Against the same layout in the plain schedule, which pipeline_test.cpp and
-/// expert_parallel_test.cpp hold against one rank. The same sums in the same order, save that
-/// autograd and the delayed products may transpose them.
+/// Compares with the same layout in the plain schedule, which pipeline_test.cpp and
+/// expert_parallel_test.cpp compare with one rank. The sums are the same and in the same order,
+/// except that autograd and the delayed products may transpose them.
 void expect_equals_plain_schedule(ModelConfig config, const Layout& layout) {
   SCOPED_TRACE(way(config));
-  const Ran mine = ran(config, layout);
+  const StepResult mine = result_of(config, layout);
   config.overlap_ep_comm = config.delay_wgrad = false;
-  const Ran plain = ran(config, layout);
+  const StepResult plain = result_of(config, layout);
   const double bound = 256 * std::pow(2.0, -24);
   for (std::size_t i = 0; i < plain.tensors.size(); ++i) {
     double largest = 0, difference = 0;
@@ -92,7 +93,7 @@ void expect_equals_plain_schedule(ModelConfig config, const Layout& layout) {
       difference = std::max<double>(difference, std::abs(plain.tensors[i][k] - mine.tensors[i][k]));
     }
     EXPECT_TRUE(largest > 0 || !layout.last_stage())
-        << plain.names[i];  // losses are the last stage's
+        << plain.names[i];  // only the last stage has losses
     EXPECT_LE(difference, bound * largest) << plain.names[i];
   }
 }
@@ -103,9 +104,9 @@ TEST(LayerByLayer, LossesAndGradientsAreThoseOfTheScheduleWithoutOverlap) {
         [&](const Layout& layout) { expect_equals_plain_schedule(config, layout); });
 }
 
-// The head's backward adds to it first, the embedding's at the end, each with a call of the hook
-// that counts.
-TEST(LayerByLayer, ATiedEmbeddingIsReducedBehindItsSecondAddition) {
+// The backward of the head adds to it first and that of the embedding at the end, each with a call
+// of the counting hook.
+TEST(LayerByLayer, ATiedEmbeddingIsReducedAfterItsSecondAddition) {
   for (ModelConfig config : two_ways()) {
     config.tied_embeddings = config.overlap_grad_reduce = true;
     ranks->for_each_expert_layout(
@@ -140,8 +141,8 @@ TEST(LayerByLayer, TheDeviceRanTheOrderOfTheOrderFunction) {
   ranks->for_each_expert_layout([&](const Layout& layout) {
     workloads::TrainStep step(config, layout, device, 1, {});
     step.forward_backward(make_batch(config, layout, 1, 0, device.torch_device()));
-    // Order 1 2 | 1 -2 -2.5 2 -1 -1.5 | -2 -2.5 -1 -1.5: layers by 4, weight gradients 2 further,
-    // microbatches by 1.
+    // The order is 1 2 | 1 -2 -2.5 2 -1 -1.5 | -2 -2.5 -1 -1.5. Entries of a layer are 4 apart, its
+    // weight gradients are 2 further, and microbatches are 1 apart.
     EXPECT_EQ(executed(step),
               (std::vector<std::int64_t>{1, 5, 2, -5, -7, 6, -1, -3, -6, -8, -2, -4}));
   });
@@ -202,7 +203,7 @@ TEST(LayerByLayer, AGraphOfTheWholeStepReplaysBitForBit) {
     });
 }
 
-TEST(LayerByLayer, AGraphOfTheWholeStepOfInterleavedStagesReplaysBitForBitBesideBucketedReduction) {
+TEST(LayerByLayer, AGraphOfTheWholeStepOfInterleavedStagesReplaysBitForBitWithOverlappedReduction) {
   ModelConfig config = pipelined(by_layer(false, true));
   config.dropout = 0.1;
   config.overlap_grad_reduce = true;
@@ -215,7 +216,7 @@ TEST(LayerByLayer, AGraphOfTheWholeStepOfInterleavedStagesReplaysBitForBitBeside
   });
 }
 
-TEST(LayerByLayer, CapturesFollowTheOrderWithWeightGradientsBehindTheirBackward) {
+TEST(LayerByLayer, CapturesFollowTheOrderWithWeightGradientsAfterTheirBackward) {
   ModelConfig config = by_layer(false, true);
   config.microbatches = 2;
   ranks->for_each_expert_layout([&](const Layout& layout) {
@@ -238,11 +239,11 @@ TEST(LayerByLayer, CapturesFollowTheOrderWithWeightGradientsBehindTheirBackward)
   });
 }
 
-TEST(LayerByLayer, GraphsOfInterleavedStagesReplayBitForBitBesideBucketedReduction) {
+TEST(LayerByLayer, GraphsOfInterleavedStagesReplayBitForBitWithOverlappedReduction) {
   ModelConfig config = pipelined(by_layer(false, true));
   config.dropout = 0.1;
   config.overlap_grad_reduce = config.grad_accumulation_fusion =
-      true;  // hooks only once, behind the delayed gradients
+      true;  // its hooks run only once, after the delayed gradients
   ranks->for_each_expert_pipeline_layout(2, [&](const Layout& layout) {
     if (config.layers % (layout.pp * layout.vpp) != 0) return;
     TwinSteps twins(config, layout,
@@ -253,7 +254,7 @@ TEST(LayerByLayer, GraphsOfInterleavedStagesReplayBitForBitBesideBucketedReducti
   });
 }
 
-TEST(DelayedGradientsOfGraphs, ThoseThatAreNotOwedOrOfAPartThatNeverRanAreRefused) {
+TEST(DelayedGradientsOfGraphs, ThoseThatAreNotPendingOrOfAPartThatNeverRanAreRefused) {
   ModelConfig config = by_layer(false, true);
   config.microbatches = 1;
   ranks->for_each_expert_layout([&](const Layout& layout) {
@@ -268,14 +269,15 @@ TEST(DelayedGradientsOfGraphs, ThoseThatAreNotOwedOrOfAPartThatNeverRanAreRefuse
             .run_weight_gradients({ModuleKind::attn, layer, 0}, [] {});
       });
     };
-    EXPECT_EQ(refused(1),
-              "attn of layer 1, microbatch 0: got a call for its weight gradients with none owed; "
-              "want it once behind each backward; "
-              "why: the graph would add those of another backward again; next: call it behind the "
-              "backward");
+    EXPECT_EQ(
+        refused(1),
+        "attn of layer 1, microbatch 0: got a call for its weight gradients with none pending; "
+        "want it once after each backward; "
+        "why: the graph would add those of another backward again; next: call it after the "
+        "backward");
     EXPECT_EQ(refused(7),
               "attn of layer 7, microbatch 0: got a call for weight gradients of a part that never "
-              "ran; want it behind the part's "
+              "ran; want it after the part's "
               "backward; why: they would be another part's; next: name the part as it was called");
     twins.graph->drop_graphs();
   });

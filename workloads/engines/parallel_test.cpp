@@ -1,5 +1,5 @@
-// Layouts of several ranks: started by mpirun with several ranks, each test goes through every (tp,
-// dp) that fits.
+// Tensor and data parallel layouts. Started by mpirun with several ranks; each test runs on every
+// (tp, dp) that fits.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -34,7 +34,7 @@ ModelConfig model(double dropout) {
   return config;
 }
 
-// The part of the single-rank gradient that this rank holds: a dimension that is shorter here is
+// The part of the single-rank gradient that this rank holds. The dimension that is shorter here is
 // the split one.
 at::Tensor own_part(const at::Tensor& full, const at::Tensor& mine, const Layout& layout) {
   for (std::int64_t d = 0; d < full.dim(); ++d)
@@ -158,13 +158,13 @@ TEST(Parallel, FaultM61KeepsTensorParallelRankOneFromItsSecondReplay) {
       twins.device().synchronize();
       replay_ms.push_back(std::chrono::duration<double, std::milli>(Clock::now() - begin).count());
     }
-    // Step 1 captures and replays first. A lower limit only: how fast the others are is no fact of
-    // the fault.
+    // Step 1 captures and has the first replay. There is only a lower limit, because the time of
+    // the other steps does not depend on the fault.
     if (layout.tp_rank == 1) {
       EXPECT_GE(replay_ms[2], kStall_ms);
     }
     EXPECT_EQ(twins.graph->counters().replays, 3)
-        << "the stall is bounded, and nobody replays less";
+        << "the stall is bounded, and the other ranks replay as often";
     twins.graph->drop_graphs();
   });
 }

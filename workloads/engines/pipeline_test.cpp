@@ -1,4 +1,4 @@
-// Pipelines: started by mpirun with several ranks, each test goes through every layout that fits.
+// Pipelines. Started by mpirun with several ranks; each test runs on every layout that fits.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,10 +21,10 @@ using workloads::Layout;
 using workloads::ModelConfig;
 using workloads::on_host;
 
-// Of a stage: one schedule of each kind.
+// One schedule of each kind, with the chunks of a stage.
 const std::vector<int> kChunks = {1, 2};
 
-/// For spread(): the layouts of a row that says how many chunks it has.
+/// For spread(): the layouts of a row that has a number of chunks.
 const auto kPipelineLayouts = [](const auto& row, auto visit) {
   ranks->for_each_pipeline_layout(row.vpp, visit);
 };
@@ -32,7 +32,7 @@ const auto kExpertPipelineLayouts = [](const auto& row, auto visit) {
   ranks->for_each_expert_pipeline_layout(row.vpp, visit);
 };
 
-/// As small as it gets: what a pipeline does is no question of sizes, and ranks share cores here.
+/// The smallest model, because pipelines do not depend on sizes and the ranks share cores here.
 ModelConfig model(const Layout& layout, std::int64_t microbatches,
                   std::int64_t layers_of_chunk = 1) {
   return {.layers = layers_of_chunk * layout.pp * layout.vpp,
@@ -57,16 +57,16 @@ ModelConfig tied_model(const Layout& layout, std::int64_t microbatches) {
   return config;
 }
 
-// A pipeline alone changes no sum: every microbatch passes the same layers, and gradients are added
-// in the same order. Two microbatches on four stages leave some stages without a middle part;
-// chunks want whole groups of microbatches.
+// A pipeline changes no sum: every microbatch runs the same layers, and gradients are added in the
+// same order. With two microbatches on four stages some stages have no steady phase. Several chunks
+// need whole groups of microbatches.
 TEST(Pipeline, HasTheBitsOfTheSingleRankModelOnStagesAlone) {
   const std::pair<int, std::int64_t> rows[] = {{1, 1}, {1, 2}, {1, 6}, {2, 4}, {2, 8}};
   for (const auto& [vpp, microbatches] : rows)
     ranks->for_each_pipeline_layout(vpp, [&, microbatches = microbatches](const Layout& layout) {
       if (layout.tp * layout.dp > 1) return;  // the same on every rank
       const ModelConfig config = model(layout, microbatches, /*layers_of_chunk=*/2);
-      Ran piped(config, layout), single(config, {});
+      StepAfterBackward piped(config, layout), single(config, {});
       for (const auto& [name, tensor] : piped.step.gradients())
         EXPECT_EQ(on_host(tensor), on_host(single.gradient(name)))
             << name << ", " << microbatches << " microbatches";
@@ -83,7 +83,7 @@ TEST(Pipeline, HoldsEveryParameterOnOneStageAndTiedEmbeddingsOnTheFirstAndTheLas
   for (const int vpp : kChunks)
     ranks->for_each_pipeline_layout(vpp, [&](const Layout& layout) {
       const ModelConfig tied = tied_model(layout, 4);
-      Ran piped(tied, layout);
+      StepAfterBackward piped(tied, layout);
       bool embedding = false;
       for (const auto& [name, tensor] : piped.step.parameters()) {
         embedding |= name == "param:embedding.weight";
@@ -100,7 +100,7 @@ TEST(Pipeline, HoldsEveryParameterOnOneStageAndTiedEmbeddingsOnTheFirstAndTheLas
 void expect_equals_single_rank(const ModelConfig& config, const Layout& layout) {
   ModelConfig all = config;
   all.microbatches *= layout.dp;
-  Ran piped(config, layout), single(all, {});
+  StepAfterBackward piped(config, layout), single(all, {});
   // Reordered fp32 sums, as in sequence_parallel_test.cpp: 6 of at most 256 terms a layer, with
   // experts 2 more (router, sum over a token's experts), and 3 at the ends are chained forward and
   // backward.
@@ -135,13 +135,14 @@ TEST(Pipeline, LossesAndGradientsEqualTheSingleRankModelOnEveryLayout) {
     });
 }
 
-// Experts see the tokens of a microbatch on every layout alike, so the same ones are dropped.
+// On every layout the experts get the same tokens of a microbatch, so the same assignments are
+// dropped.
 TEST(Pipeline, LossesAndGradientsOfExpertsEqualTheSingleRankModelDropsIncluded) {
   for (const int vpp : kChunks)
     ranks->for_each_expert_pipeline_layout(vpp, [&](const Layout& layout) {
       const ModelConfig config = expert_model(layout, 4);
       expect_equals_single_rank(config, layout);
-      Ran piped(config, layout);
+      StepAfterBackward piped(config, layout);
       EXPECT_EQ(piped.step.dropped().sizes(), at::IntArrayRef({layout.stage_layers(config)}));
       EXPECT_GT(piped.step.dropped().sum().item<std::int64_t>(), 0)
           << "or the ledger shows nothing";
@@ -162,14 +163,14 @@ TEST(Pipeline, RecomputeHasTheBitsOfTheSingleRankModelOnStagesAlone) {
       if (layout.tp * layout.dp > 1) return;  // the same on every rank
       ModelConfig config = model(layout, 4, /*layers_of_chunk=*/2);
       config.recompute = recompute;
-      Ran piped(config, layout), single(config, {});
+      StepAfterBackward piped(config, layout), single(config, {});
       for (const auto& [name, tensor] : piped.step.gradients())
         EXPECT_EQ(on_host(tensor), on_host(single.gradient(name))) << name;
     });
 }
 
-// A block is counted within each chunk, so a single rank recomputes other layers: the same sums in
-// another order.
+// A block is counted within each chunk, so a single rank recomputes other layers: the sums are the
+// same in another order.
 TEST(Pipeline, LossesAndGradientsWithRecomputeEqualTheSingleRankModelOnEveryLayout) {
   for (const auto& [vpp, recompute] : {std::pair{1, kUniform}, {2, kBlock}})
     ranks->for_each_pipeline_layout(vpp, [&, recompute = recompute](const Layout& layout) {
@@ -179,8 +180,8 @@ TEST(Pipeline, LossesAndGradientsWithRecomputeEqualTheSingleRankModelOnEveryLayo
     });
 }
 
-// With dropout: a recompute that drew another microbatch's masks would come to other outputs. Of
-// full(block,1) the first layer of each chunk.
+// With dropout, because a recompute with the masks of another microbatch would give other outputs.
+// With full(block,1) the first layer of each chunk is recomputed.
 TEST(Pipeline, RecomputeLedgerHoldsTheLayersOfItsStageInReplaysToo) {
   const auto named = [](workloads::TrainStep& step, const std::string& name) {
     for (const auto& [other, tensor] : step.ledgers())
@@ -292,8 +293,8 @@ TEST(Pipeline, ReplayEqualsEagerBitForBitUnderEveryEngine) {
   });
 }
 
-// On every stage, also the last, where only one is outstanding at a time: ranks vote after each
-// capture.
+// Also on the last stage, where only one microbatch is outstanding at a time, because the ranks
+// vote after each capture.
 TEST(Pipeline, LocalHasGraphsForEachMicrobatchOnEveryStage) {
   for (const int vpp : kChunks)
     ranks->for_each_pipeline_layout(vpp, [&](const Layout& layout) {
@@ -328,7 +329,7 @@ TEST(Pipeline, StagesDrawMasksOfTheirOwnAndOnlyThoseOfTheirLayers) {
   ranks->for_each_pipeline_layout(1, [&](const Layout& layout) {
     ModelConfig config = model(layout, 2);
     config.dropout = 0.1;
-    Ran ran(config, layout);
+    StepAfterBackward ran(config, layout);
     EXPECT_EQ(ran.step.masks().size(),
               static_cast<std::size_t>(2 * 3 * layout.stage_layers(config)));
     const std::string first = "mask:0." + std::to_string(layout.first_layer(config, 0)) + ".";
@@ -336,12 +337,13 @@ TEST(Pipeline, StagesDrawMasksOfTheirOwnAndOnlyThoseOfTheirLayers) {
   });
 }
 
-// M94: the embedding has the gradient of its own stage only. M76: the last stage pairs activations
-// with other labels.
-TEST(Pipeline, PlantedFaultsBiteWhereTheyArePlanted) {
+// M94: the embedding gets only the gradient of its own stage. M76: the last stage pairs activations
+// with the labels of another microbatch.
+TEST(Pipeline, PlantedFaultsShowWhereTheyArePlanted) {
   ranks->for_each_pipeline_layout(1, [&](const Layout& layout) {
     const ModelConfig config = tied_model(layout, 4);
-    Ran sound(config, layout), untied(config, layout, Fault::tied_embedding_not_reduced),
+    StepAfterBackward sound(config, layout),
+        untied(config, layout, Fault::tied_embedding_not_reduced),
         swapped(config, layout, Fault::stage_swaps_microbatches);
     if (layout.first_stage() || layout.last_stage()) {
       EXPECT_GT(distance(on_host(untied.gradient("grad:embedding.weight")),
@@ -353,7 +355,7 @@ TEST(Pipeline, PlantedFaultsBiteWhereTheyArePlanted) {
       if (name == "grad:embedding.weight") continue;
       EXPECT_EQ(on_host(tensor), on_host(sound.gradient(name))) << name;
     }
-    const auto ran = [](Ran& one) {
+    const auto ran = [](StepAfterBackward& one) {
       return on_host(one.step.ledgers().back().tensor.to(at::kFloat));
     };
     EXPECT_EQ(ran(untied), ran(sound));

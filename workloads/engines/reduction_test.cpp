@@ -1,6 +1,6 @@
-// From the ranks' gradients to those of the global batch, with and without overlap, and what the
-// optimizer makes of them: started by mpirun with several ranks, each test goes through every
-// layout that fits.
+// The reduction of the ranks' gradients to those of the global batch, with and without overlap, and
+// the optimizer after it. Started by mpirun with several ranks; each test runs on every layout that
+// fits.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -32,10 +32,10 @@ const auto kDataParallelLayouts = [](const auto&, auto visit) {
   });
 };
 
-/// A training step on its own stream.
-struct Ran {
-  Ran(const ModelConfig& config, const Layout& layout, Fault fault = Fault::none,
-      std::int64_t steps = 2)
+/// A training step on its own stream, after some updates.
+struct StepAfterUpdates {
+  StepAfterUpdates(const ModelConfig& config, const Layout& layout, Fault fault = Fault::none,
+                   std::int64_t steps = 2)
       : stream(workloads::device_under_test().stream_from_pool()),
         guard(stream),
         step(config, layout, workloads::device_under_test(), 1, faults::plant(fault)) {
@@ -57,48 +57,47 @@ struct Ran {
   workloads::TrainStep step;
 };
 
-TEST(GradientReduction, InBucketsBesideBackwardHasTheBitsOfOneReductionAfterIt) {
+TEST(GradientReduction, OverlappedInBucketsHasTheBitsOfOneReductionAfterBackward) {
   for (const ModelConfig& config :
        {ModelConfig{.seq_length = 8, .microbatches = 2, .linear_bias = true},
         ModelConfig{.seq_length = 8, .microbatches = 1, .tied_embeddings = true},
         ModelConfig{.seq_length = 8, .microbatches = 2, .grad_accumulation_fusion = true}})
     ranks->for_each_layout([&](const Layout& layout) {
-      Ran after(config, layout);
+      StepAfterUpdates after(config, layout);
       ModelConfig overlapped = config;
       overlapped.overlap_grad_reduce = true;
-      Ran beside(overlapped, layout);
+      StepAfterUpdates overlapped_step(overlapped, layout);
       for (std::size_t i = 0; i < after.step.gradients().size(); ++i) {
-        EXPECT_EQ(on_host(beside.step.gradients()[i].tensor),
+        EXPECT_EQ(on_host(overlapped_step.step.gradients()[i].tensor),
                   on_host(after.step.gradients()[i].tensor))
             << after.step.gradients()[i].name;
-        EXPECT_EQ(on_host(beside.step.parameters()[i].tensor),
+        EXPECT_EQ(on_host(overlapped_step.step.parameters()[i].tensor),
                   on_host(after.step.parameters()[i].tensor));
       }
       EXPECT_FALSE(after.step.reduction().overlapped());
-      EXPECT_EQ(beside.step.reduction().overlapped(),
-                static_cast<std::int64_t>(beside.step.reduction().buckets()));
+      EXPECT_EQ(overlapped_step.step.reduction().overlapped(),
+                static_cast<std::int64_t>(overlapped_step.step.reduction().buckets()));
     });
 }
 
-TEST(GradientReduction, TheHostLooksAtGradientsThatNobodyReducesMeanwhile) {
+TEST(GradientReduction, TheHostChecksGradientsThatNoReductionWrites) {
   for (const bool overlapped : {false, true})
     for (const bool distributed : {false, true})
       ranks->for_each_layout([&](const Layout& layout) {
         workloads::device_under_test().synchronize();
         (void)workloads::device_under_test().take_races();
-        Ran ran({.seq_length = 8,
-                 .microbatches = 2,
-                 .nan_check_grad = true,
-                 .overlap_grad_reduce = overlapped,
-                 .distributed_optimizer = distributed},
-                layout, Fault::none, 3);
+        StepAfterUpdates ran({.seq_length = 8,
+                              .microbatches = 2,
+                              .nan_check_grad = true,
+                              .overlap_grad_reduce = overlapped,
+                              .distributed_optimizer = distributed},
+                             layout, Fault::none, 3);
         EXPECT_EQ(ran.step.host_checks().gradients_checked(), 3) << "every element in each step";
         EXPECT_EQ(workloads::device_under_test().take_races().value_or(capture::Races{}).count, 0);
       });
 }
 
-TEST(GradientReduction,
-     OnPipelineStagesHasTheSameBitsBesideBackwardAndWithTheDistributedOptimizer) {
+TEST(GradientReduction, OnPipelineStagesHasTheSameBitsOverlappedAndWithTheDistributedOptimizer) {
   for (const int vpp : {1, 2})
     ranks->for_each_pipeline_layout(vpp, [&](const Layout& layout) {
       if (layout.dp == 1) return;
@@ -112,18 +111,19 @@ TEST(GradientReduction,
       overlapped.overlap_grad_reduce = true;
       ModelConfig split = overlapped;
       split.distributed_optimizer = split.overlap_param_gather = true;
-      Ran after(config, layout), beside(overlapped, layout), own(split, layout);
+      StepAfterUpdates after(config, layout), overlapped_step(overlapped, layout),
+          own(split, layout);
       own.step.gather_gradients();
       for (std::size_t i = 0; i < after.step.gradients().size(); ++i) {
         const auto want = on_host(after.step.gradients()[i].tensor);
-        EXPECT_EQ(on_host(beside.step.gradients()[i].tensor), want)
+        EXPECT_EQ(on_host(overlapped_step.step.gradients()[i].tensor), want)
             << after.step.gradients()[i].name;
         EXPECT_EQ(on_host(own.step.gradients()[i].tensor), want) << after.step.gradients()[i].name;
       }
     });
 }
 
-TEST(GradientReduction, BesideBackwardIsReplayedBitForBitUnderEveryEngine) {
+TEST(GradientReduction, OverlappedIsReplayedBitForBitUnderEveryEngine) {
   const ModelConfig config{.seq_length = 8,
                            .microbatches = 2,
                            .dropout = 0.1,
@@ -189,8 +189,8 @@ std::vector<ModelConfig> distributed_models() {
                        .overlap_param_gather = true})};
 }
 
-/// Of what both took in their last step, and of the parameters where they are gathered.
-void expect_equal_bits(Ran& split, Ran& whole, bool gathered) {
+/// Compares the gradients that both used in their last step, and the gathered parameters.
+void expect_equal_bits(StepAfterUpdates& split, StepAfterUpdates& whole, bool gathered) {
   split.step.gather_gradients();
   for (std::size_t i = 0; i < whole.step.gradients().size(); ++i) {
     EXPECT_EQ(on_host(split.step.gradients()[i].tensor), on_host(whole.step.gradients()[i].tensor))
@@ -204,7 +204,7 @@ void expect_equal_bits(Ran& split, Ran& whole, bool gathered) {
 }
 
 TEST(DistributedOptimizer, TrainsWithTheBitsOfTheWholeOneAndKeepsItsShareOfTheState) {
-  const auto elements = [](const Ran& ran) {
+  const auto elements = [](const StepAfterUpdates& ran) {
     std::int64_t sum = 0;
     for (const auto& updated : ran.step.updated()) sum += updated.moved.tensor.numel();
     return sum;
@@ -213,7 +213,7 @@ TEST(DistributedOptimizer, TrainsWithTheBitsOfTheWholeOneAndKeepsItsShareOfTheSt
     ranks->for_each_layout([&](const Layout& layout) {
       ModelConfig plain = config;
       plain.distributed_optimizer = plain.overlap_param_gather = false;
-      Ran whole(plain, layout), split(config, layout);
+      StepAfterUpdates whole(plain, layout), split(config, layout);
       expect_equal_bits(split, whole, /*gathered=*/!config.overlap_param_gather);
       at::Tensor own = at::full({1}, elements(split), at::kLong);
       EXPECT_EQ(on_host(comm::all_reduce_(own.to(at::kDouble), layout.dp_group))[0],
@@ -232,7 +232,7 @@ TEST(DistributedOptimizer, OfExpertsSplitsThemAmongTheRanksThatHoldThem) {
   ranks->for_each_expert_layout([&](const Layout& layout) {
     ModelConfig plain = config;
     plain.distributed_optimizer = false;
-    Ran whole(plain, layout), split(config, layout);
+    StepAfterUpdates whole(plain, layout), split(config, layout);
     expect_equal_bits(split, whole, /*gathered=*/true);
   });
 }
@@ -249,10 +249,11 @@ TEST(DistributedOptimizer,
     plain.clip_grad = plain.distributed_optimizer = false;
     ModelConfig unclipped = config;
     unclipped.clip_grad = false;
-    Ran whole(plain, layout), split(unclipped, layout);
+    StepAfterUpdates whole(plain, layout), split(unclipped, layout);
     expect_equal_bits(split, whole, /*gathered=*/true);
     plain.clip_grad = true;
-    Ran clipped(plain, layout, Fault::none, 1), split_clipped(config, layout, Fault::none, 1);
+    StepAfterUpdates clipped(plain, layout, Fault::none, 1),
+        split_clipped(config, layout, Fault::none, 1);
     // Squares are summed in another order, in fp64.
     EXPECT_NEAR(split_clipped.state("state:clip.norm"), clipped.state("state:clip.norm"),
                 1e-6 * clipped.state("state:clip.norm"));
@@ -262,7 +263,7 @@ TEST(DistributedOptimizer,
 TEST(DistributedOptimizer, IsReplayedBitForBitUnderEveryEngine) {
   struct Row {
     const char* impl;
-    bool gathered_beside;
+    bool gathered_late;
   };
   const std::vector<Row> rows = {{"manual", false},  {"local", false},
                                  {"manual", true},   {"full_iteration", true},
@@ -272,7 +273,7 @@ TEST(DistributedOptimizer, IsReplayedBitForBitUnderEveryEngine) {
     ModelConfig config = distributed({.microbatches = 1,
                                       .optimizer = workloads::OptimizerKind::adam,
                                       .overlap_grad_reduce = true});
-    config.overlap_param_gather = row.gathered_beside;
+    config.overlap_param_gather = row.gathered_late;
     TwinSteps twins(config, layout, {.impl = row.impl, .warmup_steps = 1});
     for (std::int64_t i = 0; i < 3; ++i)
       EXPECT_EQ(difference(twins.step(i)), "") << row.impl << " step " << i;
@@ -286,7 +287,7 @@ TEST(DistributedOptimizer, FaultM92LeavesOldParametersOfOtherRanks) {
   const ModelConfig config = distributed({.microbatches = 1});
   ranks->for_each_layout([&](const Layout& layout) {
     if (layout.dp == 1) return;
-    Ran sound(config, layout), faulty(config, layout, Fault::last_bucket_not_gathered);
+    StepAfterUpdates sound(config, layout), faulty(config, layout, Fault::last_bucket_not_gathered);
     bool differs = false;
     for (std::size_t i = 0; i < sound.step.parameters().size(); ++i)
       differs |=
@@ -314,12 +315,12 @@ TEST(GradientClip, NormIsThatOfTheSingleRankModelInEveryLayout) {
   ranks->for_each_layout([&](const Layout& layout) {
     ModelConfig all = config;
     all.microbatches *= layout.dp;
-    Ran parallel(config, layout), single(all, {}),
+    StepAfterUpdates parallel(config, layout), single(all, {}),
         faulty(config, layout, Fault::clip_norm_counts_replicas),
         split(distributed_optimizer(config), layout);
     const double norm = single.state("state:clip.norm");
     EXPECT_GT(norm, workloads::kLargestGradientNorm) << "nothing would be clipped";
-    // Reordered fp32 sums before it; the norm itself is summed in fp64.
+    // Its operands are reordered fp32 sums; the norm itself is summed in fp64.
     EXPECT_NEAR(parallel.state("state:clip.norm"), norm, 1e-4 * norm);
     EXPECT_NEAR(split.state("state:clip.norm"), norm, 1e-4 * norm)
         << "of parts that other ranks own";
@@ -344,7 +345,7 @@ TEST(GradientClip, NormIsThatOfAllStagesOfAPipelineAndM110ThatOfEach) {
                              .tied_embeddings = tied,
                              .clip_grad = true};
     ranks->for_each_pipeline_layout(/*vpp=*/1, [&](const Layout& layout) {
-      Ran parallel(config, layout), single(of_all_stages(config, layout), {}),
+      StepAfterUpdates parallel(config, layout), single(of_all_stages(config, layout), {}),
           faulty(config, layout, Fault::clip_by_norm_of_one_stage);
       const double norm = single.state("state:clip.norm");
       EXPECT_GT(norm, workloads::kLargestGradientNorm) << "nothing would be clipped";
@@ -392,7 +393,7 @@ TEST(LossScale, IsTheSameOnEveryRankAndM96MakesItDiffer) {
   ranks->for_each_layout([&](const Layout& layout) {
     for (const Fault fault : {Fault::none, Fault::skip_decided_by_one_rank}) {
       constexpr std::int64_t kSteps = 5;  // some skipped and some taken
-      Ran ran(config, layout, fault, kSteps);
+      StepAfterUpdates ran(config, layout, fault, kSteps);
       const at::Tensor mine = at::full({1}, ran.state("state:loss_scale.scale"));
       const auto scales = on_host(comm::all_gather(mine, layout.tp_group));
       for (std::size_t peer = 1; peer < scales.size(); ++peer)

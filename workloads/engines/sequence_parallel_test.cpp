@@ -1,5 +1,5 @@
-// Tensor parallel ranks that share each sequence: started by mpirun with several ranks, each test
-// goes through every layout that fits.
+// Tensor parallel ranks that share each sequence. Started by mpirun with several ranks; each test
+// runs on every layout that fits.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -39,10 +39,10 @@ TEST(SequenceParallel, LossesAndGradientsEqualTheSingleRankModel) {
   again.recompute = workloads::full(workloads::RecomputeConfig::Method::uniform, 1);
   for (const ModelConfig& config : {model(), again, ModelConfig{.microbatches = 2}})
     ranks->for_each_sequence_parallel_layout([&](const Layout& layout) {
-      Ran parallel(config, layout);
+      StepAfterBackward parallel(config, layout);
       ModelConfig all = config;
       all.microbatches *= layout.dp;
-      Ran single(all, {});
+      StepAfterBackward single(all, {});
       // Reordered fp32 sums: a sum of n terms is off by at most n * 2^-24 of the sum of their sizes
       // (Higham 2002, 4.2). n is at most 256 here (the MLP's inner size); 4 products and 2 norms a
       // layer and 3 more sums are chained forward and backward.
@@ -68,16 +68,16 @@ TEST(SequenceParallel, LossesAndGradientsEqualTheSingleRankModel) {
     });
 }
 
-// With one sequence a microbatch rows lie in the same order with and without, and both kinds of
-// collective sum in rank order. Only a gradient that is summed over a rank's own tokens first has
-// another order.
+// With one sequence per microbatch the rows have the same order with and without sequence
+// parallelism, and both kinds of collective sum in the order of ranks. Only gradients that are
+// first summed over a rank's own tokens have another order.
 TEST(SequenceParallel, HasTheBitsOfTensorParallelismWhereverTheOrderOfSumsIsTheSame) {
   ModelConfig config = model();
   config.microbatch_size = 1;
   ranks->for_each_sequence_parallel_layout([&](const Layout& layout) {
     Layout without = layout;
     without.sequence_parallel = false;
-    Ran split(config, layout), whole(config, without);
+    StepAfterBackward split(config, layout), whole(config, without);
     EXPECT_EQ(on_host(split.step.losses()), on_host(whole.step.losses()));
     const auto mine = split.step.gradients(), theirs = whole.step.gradients();
     int by_tokens = 0;
@@ -93,9 +93,9 @@ TEST(SequenceParallel, HasTheBitsOfTensorParallelismWhereverTheOrderOfSumsIsTheS
   });
 }
 
-TEST(SequenceParallel, RanksHoldTheSameGradientOfWhatAllOfThemHold) {
+TEST(SequenceParallel, RanksHaveTheSameGradientOfReplicatedParameters) {
   ranks->for_each_sequence_parallel_layout([&](const Layout& layout) {
-    Ran ran(model(), layout);
+    StepAfterBackward ran(model(), layout);
     for (std::size_t i = 0; i < ran.step.shards().size(); ++i) {
       if (ran.step.shards()[i].count > 1) continue;
       const auto& [name, gradient] = ran.step.gradients()[i];
@@ -111,7 +111,7 @@ TEST(SequenceParallel, RanksDrawTheirOwnMasksEverywhereForTheirOwnTokens) {
   ModelConfig config = model();
   config.dropout = 0.1;
   ranks->for_each_sequence_parallel_layout([&](const Layout& layout) {
-    Ran ran(config, layout);
+    StepAfterBackward ran(config, layout);
     for (const auto& [name, mask] : ran.step.masks()) {
       if (name.find("core_attention") == std::string::npos) {
         EXPECT_EQ(mask.size(0), config.microbatch_size * config.seq_length / layout.tp) << name;

@@ -40,7 +40,7 @@ ShapeBuckets::ShapeBuckets(const EngineConfig& config, capture::Device& device, 
   if (!traits_of(config_.impl).serves_shape_buckets)
     refuse_buckets("impl " + config_.impl,
                    engine_names([](const EngineTraits& one) { return one.serves_shape_buckets; }),
-                   "the others hold a schedule of fixed shapes");
+                   "the other engines hold a schedule of fixed shapes");
   if (config_.optimizer_graph)
     refuse_buckets("an optimizer graph", "none",
                    "it is the same for all lengths, and would be captured with each of them");
@@ -52,7 +52,7 @@ ShapeBuckets::ShapeBuckets(const EngineConfig& config, capture::Device& device, 
                          std::greater_equal<>()) != buckets_.lengths.end())
     refuse_buckets("buckets that are not ascending", "lengths in ascending order",
                    "the next bucket of a length is looked for from the smallest on");
-  // What an engine needs of a step is refused here, not at the first capture.
+  // A step that the engines would refuse is refused here and not only at the first capture.
   if (step.rng().backend() == fixtures::RngBackend::plain)
     refuse_buckets("rng_tracker plain", "graph_safe",
                    "rule B08, a capture can neither read nor set a generator's state");
@@ -93,14 +93,15 @@ void ShapeBuckets::step(const workloads::Batch& batch, double learning_rate, std
     latest_.captured = true;
   }
   latest_.replayed = true;
-  // Eager steps and other buckets' engines have had the parts since; an engine takes them when it
-  // is made alone.
+  // An engine becomes the runner of the parts only when it is made. Since then, eager steps and the
+  // engines of other buckets may have replaced it.
   step_.module_runner(resident->engine->module_runner());
   resident->engine->step(ready, learning_rate);
   resident->replayed->record(stream_);
 }
 
-/// The smallest bucket that holds a microbatch of this length; none for one beyond the largest.
+/// The smallest bucket that holds a microbatch of this length; none if it exceeds the largest
+/// bucket.
 std::optional<std::int64_t> ShapeBuckets::bucket_of(std::int64_t longest) {
   const auto found = std::ranges::lower_bound(buckets_.lengths, longest);
   return step_.faults().bucket(
@@ -116,7 +117,7 @@ void ShapeBuckets::step_eagerly(const workloads::Batch& batch, double learning_r
   step_.optimizer_step();
 }
 
-/// Null for a length without graphs. What is found is the latest used from now on.
+/// Returns null for a length without graphs. Otherwise the result becomes the most recently used.
 ShapeBuckets::Resident* ShapeBuckets::find(std::int64_t length) {
   const auto found = std::find_if(residents_.begin(), residents_.end(),
                                   [&](const Resident& one) { return one.length == length; });

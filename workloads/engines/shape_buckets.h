@@ -1,26 +1,25 @@
-// A graph for each sequence length, for training steps whose lengths change: around callables or
-// full_iteration, a bounded cache of their engines, one for each bucket.
+// Graphs for training steps whose sequence lengths change: a bounded cache of engines (callables or
+// full_iteration), one for each length bucket.
 //
 // Contract:
-// - A step's bucket is the smallest length that holds its longest microbatch on any rank; all its
-// microbatches are padded to it
-//   (lengths.h). A step that no bucket holds runs eagerly at its own length, padded to its longest,
-//   as serving engines do with batches beyond their largest graph.
-// - The first `warmup_steps` steps of a bucket are eager; the next one makes its engine, which
-// captures at once, and replays.
-//   Graphs are made at first use, not ahead, as PyTorch's cudagraph trees do. A bucket that was
-//   evicted is captured again without eager steps: its kernels are loaded.
-// - At most `bound` buckets have graphs. Before another one is captured the least recently used
-// goes: the host waits for the
-//   device, its graphs and static inputs are destroyed, and the allocator gives their pool back to
-//   the device. The order is our own: PyTorch keeps every graph that it made.
-// - Each bucket's graphs have a pool of their own, because they are destroyed alone. They share
-// parameters, gradients, optimizer
-//   state and random numbers with each other and with eager steps.
+// - The bucket of a step is the smallest length that holds its longest microbatch on any rank. All
+//   its microbatches are padded to that length (lengths.h). A step that is longer than the largest
+//   bucket runs eagerly, padded to its longest microbatch, as serving engines do with batches
+//   beyond their largest graph.
+// - The first `warmup_steps` steps of a bucket are eager. The next one makes the bucket's engine,
+//   which captures at once, and replays. Graphs are made at first use and not in advance, as in
+//   PyTorch's cudagraph trees. An evicted bucket is captured again without eager steps, because its
+//   kernels are loaded.
+// - At most `bound` buckets have graphs. Before another bucket is captured, the least recently used
+//   one is evicted: the host waits for the device, the graphs and static inputs are destroyed, and
+//   the allocator returns their pool to the device. The eviction is this project's own: PyTorch
+//   keeps every graph.
+// - The graphs of each bucket have their own pool, because they are destroyed separately. They
+//   share parameters, gradients, optimizer state and random numbers with each other and with eager
+//   steps.
 // - evaluate() is eager, at the lengths of its batch.
 // - Refuses other engines, an optimizer graph, a bound below one, buckets that are not ascending,
-// an evaluation or step after
-//   drop_graphs(), and, as its engines do, the plain RNG tracker.
+//   an evaluation or step after drop_graphs(), and, as its engines do, the plain RNG tracker.
 #pragma once
 
 #include <c10/core/Event.h>
@@ -36,15 +35,17 @@
 
 namespace graphproof::engines {
 
+/// The contract is above. Used by one thread.
 class ShapeBuckets final : public Engine {
  public:
+  /// The buckets, and how many of them may have graphs at the same time.
   struct Buckets {
-    std::vector<std::int64_t> lengths;  // ascending
-    std::int64_t bound = 1;             // of how many there are graphs at once
+    std::vector<std::int64_t> lengths;  // tokens, ascending
+    std::int64_t bound = 1;
   };
-  /// What the latest step did. length: that it was padded to.
+  /// What the latest step did.
   struct Step {
-    std::int64_t length = 0;
+    std::int64_t length = 0;  // the length in tokens that it was padded to
     bool replayed = false, captured = false;
     std::vector<std::int64_t> evicted;
   };
@@ -56,25 +57,26 @@ class ShapeBuckets final : public Engine {
   void step(const workloads::Batch& batch, double learning_rate) override {
     this->step(batch, learning_rate, longest(batch));
   }
-  /// The same where ranks have microbatches of other lengths: `longest` of any of them.
+  /// The same if microbatches differ between ranks; `longest` is the longest of all ranks, in
+  /// tokens.
   void step(const workloads::Batch& batch, double learning_rate, std::int64_t longest);
   void evaluate(const workloads::Batch& batch) override;
   std::vector<NamedTensor> outputs() override;
   at::Tensor losses() override;
-  /// Of all buckets so far; graphs are those alive, and drops_in_flight buckets that went before
-  /// their latest replay had ended.
+  /// The sums over all buckets so far, evicted ones included. graphs counts those that exist,
+  /// drops_in_flight the buckets that were dropped before their latest replay had ended.
   Counters counters() const override;
   void drop_graphs() override;
 
   const Step& latest() const { return latest_; }
-  /// Lengths that have graphs, the latest used first.
+  /// The lengths that have graphs, the most recently used first.
   std::vector<std::int64_t> resident() const;
 
  private:
   struct Resident {
     std::int64_t length;
     std::unique_ptr<Engine> engine;
-    std::unique_ptr<c10::Event> replayed;  // recorded behind its latest replay
+    std::unique_ptr<c10::Event> replayed;  // recorded after its latest replay
   };
   static std::int64_t longest(const workloads::Batch& batch);
   std::optional<std::int64_t> bucket_of(std::int64_t longest);
@@ -89,9 +91,9 @@ class ShapeBuckets final : public Engine {
   workloads::TrainStep& step_;
   Observer* observer_;
   Buckets buckets_;
-  std::list<Resident> residents_;              // the latest used first
-  std::map<std::int64_t, std::int64_t> uses_;  // eager ones of a bucket
-  Counters earlier_;                           // of buckets that went, and eager steps
+  std::list<Resident> residents_;              // the most recently used first
+  std::map<std::int64_t, std::int64_t> uses_;  // by bucket: its eager steps
+  Counters earlier_;                           // of evicted buckets, and of eager steps
   Step latest_;
   bool dropped_ = false;
 };

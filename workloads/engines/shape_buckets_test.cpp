@@ -1,4 +1,4 @@
-// The contract sentences at the top of shape_buckets.h, one test each.
+// One test for each sentence of the contract in shape_buckets.h.
 #include <gtest/gtest.h>
 
 #include "workloads/engines/shape_buckets.h"
@@ -26,7 +26,7 @@ const ModelConfig kBucketModel{.hidden = 32,
                                .qkv_bias = true,
                                .optimizer = workloads::OptimizerKind::adam};
 
-/// An eager copy and one under the cache, padded with other tokens.
+/// An eager step, and one under the cache that is padded with other tokens.
 struct BucketTwins {
   BucketTwins(EngineConfig config, std::int64_t bound, Fault fault = Fault::none)
       : device(workloads::device_under_test()),
@@ -91,7 +91,7 @@ TEST(ShapeBuckets, AStepIsPaddedToTheNextBucketAndOneBeyondTheLargestRunsEagerly
 }
 
 // Buckets 4, 8, 12, a cache of two, one warm-up: 4 4 8 8 4 12 12 - 8 12 12 - 4.
-TEST(ShapeBuckets, GraphsAreMadeAtFirstUseBehindTheWarmUpAndTheLeastRecentlyUsedGoes) {
+TEST(ShapeBuckets, GraphsAreMadeAtFirstUseAfterTheWarmUpAndTheLeastRecentlyUsedIsEvicted) {
   BucketTwins twins(cached("full_iteration"), 2);
   struct Want {
     bool replayed, captured;
@@ -116,7 +116,7 @@ TEST(ShapeBuckets, GraphsAreMadeAtFirstUseBehindTheWarmUpAndTheLeastRecentlyUsed
 TEST(ShapeBuckets, AnEvictedBucketGivesItsPoolBack) {
   for (const char* impl : {"callables", "full_iteration"}) {
     BucketTwins twins(cached(impl), 1);
-    // CUDA's allocator keeps what was captured before until its cache is emptied, which the first
+    // CUDA's allocator keeps memory of earlier captures until its cache is emptied, which the first
     // eviction does, and whole segments for outputs that outlive their graph.
     const bool exact = twins.device.torch_device().is_cpu();
     std::map<std::int64_t, std::int64_t> bytes;  // by resident bucket
@@ -163,10 +163,10 @@ TEST(ShapeBuckets, RefusesWhatItDoesNotHold) {
     return refusal<std::invalid_argument>(
         [&] { ShapeBuckets(config, device, stream, with, nullptr, std::move(buckets)); });
   };
-  EXPECT_EQ(
-      of(cached("local"), {{4}, 1}, step),
-      "shape buckets: got impl local; want full_iteration or callables; why: the others hold a "
-      "schedule of fixed shapes; next: change the case");
+  EXPECT_EQ(of(cached("local"), {{4}, 1}, step),
+            "shape buckets: got impl local; want full_iteration or callables; why: the other "
+            "engines hold a "
+            "schedule of fixed shapes; next: change the case");
   EngineConfig with_optimizer = cached("callables");
   with_optimizer.optimizer_graph = true;
   EXPECT_EQ(
@@ -221,7 +221,7 @@ TEST(ShapeBuckets, M143ReplaysAnotherLengthsGraphAndDiffers) {
   }
 }
 
-/// Without a wait between the steps; the batches are made before, because a copy from the host
+/// Without a wait between the steps. The batches are made before, because a copy from the host
 /// waits.
 std::int64_t drops_in_flight(Fault fault) {
   BucketTwins twins(cached("full_iteration"), 2, fault);
@@ -237,7 +237,8 @@ std::int64_t drops_in_flight(Fault fault) {
 
 TEST(ShapeBuckets, AnEvictionWaitsForTheDeviceAndM145DoesNot) {
   EXPECT_EQ(drops_in_flight(Fault::none), 0);
-  // The simulated device is never behind its host, whom it only keeps waiting.
+  // The simulated device has finished its work whenever the host continues, so nothing is in
+  // flight.
   EXPECT_TRUE(workloads::device_under_test().name() == "sim" ||
               drops_in_flight(Fault::graphs_evicted_in_flight) > 0);
 }

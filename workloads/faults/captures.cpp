@@ -1,4 +1,4 @@
-// Faults of captures: what they lack, what they leave behind, and how they fail.
+// Faults of captures: missing work, lasting effects, and failures.
 #include <cstdint>
 
 #include "fixtures/device/error.h"
@@ -9,6 +9,7 @@ namespace {
 
 using engines::CaptureParts, engines::CaptureRequest;
 
+/// Changes the request of each capture.
 class RequestFault : public FaultHooks {
  public:
   using Change = std::function<void(const CaptureParts&, CaptureRequest&)>;
@@ -25,8 +26,8 @@ std::shared_ptr<FaultHooks> in_each_capture(RequestFault::Change change) {
   return std::make_shared<RequestFault>(std::move(change));
 }
 
-/// Captures that fail, each reset, before the one that counts. LibTorch 2.11 keeps the pool of a
-/// failed capture.
+/// Several captures that fail and are reset, before the actual one. LibTorch 2.11 keeps the pool of
+/// a failed capture.
 void fail_captures(const CaptureParts& parts, const CaptureRequest& request) {
   constexpr int kFailures = 5;
   for (int i = 0; i < kFailures; ++i) {
@@ -58,20 +59,20 @@ void fail_captures(const CaptureParts& parts, const CaptureRequest& request) {
   }
 }
 
-/// A generator of the user's own that nobody told the graph about.
+/// The user's own generator is not registered with the graph.
 class UnregisteredGenerator final : public GraphFault {
  private:
-  struct Deaf final : capture::ForwardingGraph {
+  struct WithoutGenerators final : capture::ForwardingGraph {
     using ForwardingGraph::ForwardingGraph;
     void register_generator(const at::Generator&) override {}
   };
   std::unique_ptr<capture::Graph> wrap(std::unique_ptr<capture::Graph> graph) override {
-    return std::make_unique<Deaf>(std::move(graph));
+    return std::make_unique<WithoutGenerators>(std::move(graph));
   }
 };
 
-/// A wrapper around a capture that fails: it drops the graph, logs nothing and runs the work
-/// eagerly from then on.
+/// A wrapper whose capture fails drops the graph without a message and runs the work eagerly from
+/// then on.
 class FallsBackInSilence final : public GraphFault {
  public:
   void before_capture(const CaptureParts&, CaptureRequest& request) override {
@@ -95,11 +96,11 @@ class FallsBackInSilence final : public GraphFault {
     return std::make_unique<Eager>(std::move(graph), work_);
   }
 
-  std::function<void()> work_;  // of the capture under way
+  std::function<void()> work_;  // of the capture in progress
 };
 
-/// A capture at the first call, of work that makes something on its first use: a library's tables,
-/// here copied from the host.
+/// A capture at the first call, of work that initialises something at its first use, such as the
+/// tables of a library; here the initialisation is a copy from the host.
 class NoWarmUp final : public PartFault {
  public:
   std::unique_ptr<Engine> make_engine(const EngineParts& parts, const MakeEngine& make) override {
@@ -117,7 +118,7 @@ class NoWarmUp final : public PartFault {
   at::Tensor made_;
 };
 
-/// The same, and an engine that counts the warm-up that it left out.
+/// The warm-up is left out and counted nevertheless.
 class CountedWarmUp final : public ConfigFault {
  public:
   CountedWarmUp() : ConfigFault([](EngineConfig& config) { config.warmup_steps = 0; }) {}
@@ -126,12 +127,12 @@ class CountedWarmUp final : public ConfigFault {
   }
 };
 
-/// Passes over single modules before their capture that an engine counts and leaves out.
+/// The engine counts passes over single modules before their capture and does not run them.
 class NoModuleWarmUp final : public CapturedBodyFault {
   Tensors warm_up(const workloads::ModuleBody&, const Tensors&) override { return {}; }
 };
 
-/// Such passes without their backward.
+/// These passes run without their backward.
 class ForwardsAlone final : public CapturedBodyFault {
   Tensors warm_up(const workloads::ModuleBody& body, const Tensors& given) override {
     Tensors outputs = body(given);
@@ -140,7 +141,7 @@ class ForwardsAlone final : public CapturedBodyFault {
   }
 };
 
-/// A check that nobody took out of the captured region.
+/// A check on the host that remains in the captured region.
 class CheckInCapture final : public FaultHooks {
  public:
   void plan_step(const StepPlan& plan) override { plan.config.nan_check_loss = true; }
@@ -165,12 +166,12 @@ std::shared_ptr<FaultHooks> module_warm_up_without_backward() {
 }
 std::shared_ptr<FaultHooks> nan_check_in_capture() { return std::make_shared<CheckInCapture>(); }
 
-/// A warm-up that leaves random numbers, counters and statistics where its passes have taken them.
+/// The effects of the warm-up on random numbers, counters and statistics are not undone.
 std::shared_ptr<FaultHooks> warm_up_not_undone() {
   return in_each_capture(
       [](const CaptureParts&, CaptureRequest& request) { request.undo_warm_up = {}; });
 }
-/// Graph pools are no part of what eager steps have shown to fit.
+/// The memory for a graph pool is missing although eager steps fit.
 std::shared_ptr<FaultHooks> out_of_memory_in_capture() {
   return in_each_capture([](const CaptureParts& parts, CaptureRequest& request) {
     request.work = [work = request.work, device = parts.device.torch_device()] {

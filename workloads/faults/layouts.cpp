@@ -1,4 +1,4 @@
-// Faults of layouts: what ranks do not add up, not exchange, or take for something else.
+// Faults of layouts: missing sums and exchanges between ranks, and tensors that are misinterpreted.
 #include <limits>
 
 #include "workloads/faults/planted.h"
@@ -6,7 +6,7 @@
 namespace graphproof::faults {
 namespace {
 
-/// Rotary positions of a rank whose tokens lay in one piece.
+/// Rotary positions as if the tokens of a context parallel rank were contiguous.
 class ContiguousPositions final : public FaultHooks {
  public:
   at::Tensor rotary_positions(const at::Tensor& positions,
@@ -15,21 +15,21 @@ class ContiguousPositions final : public FaultHooks {
   }
 };
 
-/// Keys and values whose gradients do not come back from the ranks that attended to them.
+/// The gradients of keys and values do not return from the ranks that attended to them.
 class GradientsNotReturned final : public FaultHooks {
  public:
-  at::Tensor travelling(const at::Tensor& x) override { return x.detach(); }
+  at::Tensor sent_keys_and_values(const at::Tensor& x) override { return x.detach(); }
 };
 
-/// Tokens that are scanned in the order in which they arrive.
+/// Tokens are scanned in the order in which they arrive.
 class OrderOfArrival final : public FaultHooks {
  public:
-  at::Tensor scanned(const at::Tensor&, const at::Tensor& pieces) override {
+  at::Tensor scan_input(const at::Tensor&, const at::Tensor& pieces) override {
     return pieces.transpose(1, 2).flatten(0, 1);
   }
 };
 
-/// A norm over all that a rank has.
+/// The norm is over all groups of a rank instead of each group.
 class NormOverAllGroups final : public FaultHooks {
  public:
   at::Tensor mean_square(const at::Tensor&, const at::Tensor& squares) override {
@@ -37,7 +37,7 @@ class NormOverAllGroups final : public FaultHooks {
   }
 };
 
-/// A load of this rank's own tokens, as many as it expects in all.
+/// The router load is that of this rank's tokens, scaled to the number of all tokens.
 class LoadOfOneRank final : public Planted {
  public:
   bool sums_router_load(at::Tensor& chosen_by) override {
@@ -46,7 +46,7 @@ class LoadOfOneRank final : public Planted {
   }
 };
 
-/// Parts of an expert's results that are taken for whole ones.
+/// Partial sums of an expert's results are used as complete ones.
 class PartsNotSummed final : public Planted {
  public:
   at::Tensor unsummed_part(const at::Tensor& rows) override {
@@ -54,6 +54,7 @@ class PartsNotSummed final : public Planted {
   }
 };
 
+/// Changes the layout by which the norm for clipping is computed.
 class ClipFault final : public FaultHooks {
  public:
   explicit ClipFault(void (*change)(workloads::Layout&)) : change_(change) {}
@@ -63,20 +64,21 @@ class ClipFault final : public FaultHooks {
   void (*change_)(workloads::Layout&);
 };
 
-/// Tied weights that each stage takes for its own: first and last drift apart.
+/// The gradients of tied embeddings are not summed over the stages, so the first and the last stage
+/// diverge.
 class TiedNotReduced final : public FaultHooks {
  public:
   void plan_step(const StepPlan& plan) override { plan.layout.embedding_group.clear(); }
 };
 
-/// The last bucket's gather that nobody starts: each rank goes on with its own part of it.
+/// The gather of the last bucket is not started, so each rank continues with its own part of it.
 class LastBucketNotGathered final : public FaultHooks {
  public:
   bool gathers(std::size_t bucket, std::size_t buckets) override { return bucket + 1 < buckets; }
 };
 
-/// Pre-hooks that hung on the modules' own forward and that nobody calls by hand once graphs are in
-/// their place.
+/// The gathers are pre-hooks of the modules' own forwards, and nothing calls them once graphs
+/// replace these.
 class GatherHooksNotCalled final : public Planted {
  public:
   std::unique_ptr<Engine> make_engine(const EngineParts& parts, const MakeEngine& make) override {
@@ -92,7 +94,7 @@ class GatherHooksNotCalled final : public Planted {
   std::size_t gathered_ = 0;
 };
 
-/// Hooks of a bucket that know of one addition to each of its gradients.
+/// A bucket counts as complete after one addition to each of its gradients.
 class FirstAdditionOnly final : public FaultHooks {
  public:
   std::int64_t additions(std::int64_t, std::size_t parameters) override {
@@ -100,7 +102,7 @@ class FirstAdditionOnly final : public FaultHooks {
   }
 };
 
-/// Replays that leave the hooks of .grad out: no bucket ever hears of its gradients.
+/// Replays do not run the hooks of .grad, so no bucket becomes complete.
 class NoGradientHooks final : public Planted {
  public:
   void before_capture(const engines::CaptureParts&, engines::CaptureRequest&) override {
@@ -114,7 +116,7 @@ class NoGradientHooks final : public Planted {
   bool captured_ = false;
 };
 
-/// A mask against NaN on one rank that takes sound gradients too: after the sum all ranks agree.
+/// One rank masks NaN and removes good gradients as well. After the sum all ranks agree.
 class GradientZeroed final : public PartFault {
  public:
   Tensors run(const workloads::ModuleCall& call, const Tensors& inputs, const Tensors& parameters,
@@ -130,8 +132,8 @@ class GradientZeroed final : public PartFault {
   bool masked_ = false;
 };
 
-/// A look for infinite gradients that each rank takes alone and tells nobody about: it skips steps
-/// that the others take.
+/// Each rank decides from its own gradients whether a step is skipped, so one rank skips steps that
+/// the others take.
 class DecidesAlone final : public Planted {
  public:
   bool decides_alone(at::Tensor& found) override {
@@ -154,11 +156,11 @@ std::shared_ptr<FaultHooks> chunks_scanned_in_order_of_arrival() {
 std::shared_ptr<FaultHooks> norm_over_all_groups() { return std::make_shared<NormOverAllGroups>(); }
 std::shared_ptr<FaultHooks> router_load_of_one_rank() { return std::make_shared<LoadOfOneRank>(); }
 std::shared_ptr<FaultHooks> expert_parts_not_summed() { return std::make_shared<PartsNotSummed>(); }
-/// A norm that counts what every rank holds once for each rank.
+/// The norm counts parameters that every rank holds once for each rank.
 std::shared_ptr<FaultHooks> clip_norm_counts_replicas() {
   return std::make_shared<ClipFault>([](workloads::Layout& layout) { layout.tp_rank = 0; });
 }
-/// A norm that each stage of a pipeline takes of its own gradients.
+/// Each stage of a pipeline uses the norm of its own gradients.
 std::shared_ptr<FaultHooks> clip_by_norm_of_one_stage() {
   return std::make_shared<ClipFault>([](workloads::Layout& layout) { layout.pp = 1; });
 }

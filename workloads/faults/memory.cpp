@@ -1,5 +1,5 @@
-// Faults of memory: addresses that move, memory that is given away, and graphs that live too long
-// or go too early.
+// Faults of memory: addresses that change, memory that is freed too early, and graphs that live too
+// long or are dropped too early.
 #include <c10/core/Event.h>
 
 #include <limits>
@@ -14,8 +14,9 @@
 namespace graphproof::faults {
 namespace {
 
-/// Gives a tensor new memory with its values, and returns the old memory. The caller keeps it, so
-/// that a graph reads old values and not freed memory: wrong in silence, as in the field.
+/// Gives a tensor new memory with its values, and returns the old memory. The caller keeps that
+/// alive, so that a graph reads old values and not freed memory: the result is wrong without an
+/// error, as in practice.
 at::Tensor rebind(const at::Tensor& tensor) {
   const at::NoGradGuard no_grad;
   at::Tensor old = tensor.variable_data();
@@ -23,7 +24,7 @@ at::Tensor rebind(const at::Tensor& tensor) {
   return old;
 }
 
-/// `static_in = batch`: the handle moves on, the graph reads the old address.
+/// `static_in = batch` instead of a copy: the handle changes, but the graph reads the old address.
 class InputsRebound : public Planted {
  public:
   bool rebinds_inputs(workloads::Batch& inputs, const workloads::Batch& fresh) override {
@@ -40,7 +41,7 @@ class InputsRebound : public Planted {
   std::vector<workloads::Batch> old_;
 };
 
-/// The same in a validation loop that was wrapped apart.
+/// The same in a validation loop that is wrapped separately.
 class ValidationInputsRebound final : public InputsRebound {
  public:
   std::unique_ptr<Engine> make_engine(const EngineParts& parts, const MakeEngine& make) override {
@@ -62,7 +63,7 @@ class ValidationInputsRebound final : public InputsRebound {
   bool evaluating_ = false;
 };
 
-/// A checkpoint that is loaded by assignment: the parameters of the first layer get new memory, the
+/// A checkpoint is loaded by assignment: the parameters of the first layer get new memory, and the
 /// graphs keep the old.
 struct RebindsWeights final : ForwardingObserver {
   using ForwardingObserver::ForwardingObserver;
@@ -77,7 +78,7 @@ struct RebindsWeights final : ForwardingObserver {
   Tensors old;
 };
 
-/// A scheduler that assigns a new tensor to the optimizer's rate.
+/// A scheduler assigns a new tensor to the optimizer's learning rate.
 struct RebindsRate final : ForwardingObserver {
   using ForwardingObserver::ForwardingObserver;
   void before_replay(const std::string& graph, const std::vector<NamedTensor>& statics,
@@ -91,8 +92,8 @@ struct RebindsRate final : ForwardingObserver {
   at::Tensor old;
 };
 
-/// A static input from outside the pool whose memory is given back once the module is captured, and
-/// which then belongs to somebody else, who writes to it.
+/// The memory of a static input from outside the pool is freed once the module is captured. Then
+/// another owner gets it and writes to it.
 class InputFreed final : public Planted {
  public:
   std::unique_ptr<Engine> make_engine(const EngineParts& parts, const MakeEngine& make) override {
@@ -102,7 +103,7 @@ class InputFreed final : public Planted {
   void static_inputs(Tensors& inputs, const std::vector<engines::Argument>& arguments,
                      bool from_outside) override {
     if (!from_outside) return;
-    // The graph gets the address and no share in the memory.
+    // The graph gets the address without owning the memory.
     modules_.push_back({.name = {}, .owned = engines::like(arguments[0]), .next_owner = {}});
     inputs = {engines::unowned(modules_.back().owned)};
   }
@@ -110,8 +111,8 @@ class InputFreed final : public Planted {
  private:
   struct Module {
     std::string name;       // of its graphs, without the direction; empty before its capture
-    at::Tensor owned;       // until the capture
-    at::Tensor next_owner;  // of the same memory, afterwards
+    at::Tensor owned;       // the memory until the capture
+    at::Tensor next_owner;  // the same memory afterwards
   };
   struct Frees final : ForwardingObserver {
     Frees(Observer* observer, std::vector<Module>& all)
@@ -134,7 +135,7 @@ class InputFreed final : public Planted {
           module.next_owner.fill_(std::numeric_limits<double>::quiet_NaN());
       ForwardingObserver::before_replay(graph, statics, outputs);
     }
-    /// The allocator hands out what was given back sooner or later.
+    /// Frees the memory and allocates until the allocator returns the same address.
     static void give_away(Module& module) {
       constexpr int kTries = 64;
       const void* address = module.owned.const_data_ptr();
@@ -154,9 +155,9 @@ class InputFreed final : public Planted {
   std::vector<std::unique_ptr<Observer>> observers_;
 };
 
-/// A product of many matrices whose table of addresses outlives one of them. That one lies where
-/// nobody else allocates, so that its memory is not taken, and the replays are right, until
-/// somebody does.
+/// The table of addresses of a grouped product outlives one of its matrices. The memory of that
+/// matrix is on a stream on which nothing else allocates, so it is not reused and the replays are
+/// right until something does.
 class PointeeFreed final : public CapturedBodyFault {
  public:
   std::unique_ptr<Engine> make_engine(const EngineParts& parts, const MakeEngine& make) override {
@@ -202,7 +203,7 @@ class PointeeFreed final : public CapturedBodyFault {
   std::vector<std::unique_ptr<Observer>> observers_;
 };
 
-/// An engine that hands out its own buffer, which the next replay overwrites.
+/// The engine returns its own buffer of losses, which the next replay overwrites.
 class LossesUncopied final : public Planted {
  public:
   std::unique_ptr<Engine> make_engine(const EngineParts& parts, const MakeEngine& make) override {
@@ -218,6 +219,7 @@ class LossesUncopied final : public Planted {
   };
 };
 
+/// Something keeps a graph alive.
 class GraphKept final : public GraphFault {
  public:
   explicit GraphKept(capture::KeptBy by) : by_(by) {}
@@ -229,8 +231,8 @@ class GraphKept final : public GraphFault {
   capture::KeptBy by_;
 };
 
-/// A cleanup that doesn't wait: graphs are launched, dropped at once, and their memory is used for
-/// something else.
+/// A cleanup that does not wait for the device: graphs are launched and dropped at once, and their
+/// memory is reused.
 class DroppedInFlight final : public GraphFault {
  public:
   std::unique_ptr<Engine> make_engine(const EngineParts& parts, const MakeEngine& make) override {
@@ -285,21 +287,21 @@ class DroppedInFlight final : public GraphFault {
   std::unique_ptr<capture::Graph> wrap(std::unique_ptr<capture::Graph> graph) override {
     return std::make_unique<Listed>(std::move(graph), graphs_);
   }
-  std::vector<capture::Graph*> graphs_;  // those alive, in the order of their captures
+  std::vector<capture::Graph*> graphs_;  // those that exist, in the order of their captures
 };
 
-/// A cache that knows no bound.
+/// The cache has no bound.
 class CacheWithoutBound final : public FaultHooks {
  public:
   bool evicts(std::unique_ptr<Engine>&) override { return false; }
 };
 
-/// A cache that forgets its entry and not what it holds.
+/// The cache removes an entry but keeps its graphs alive.
 class EvictedStayAlive final : public FaultHooks {
  public:
   bool evicts(std::unique_ptr<Engine>& engine) override {
-    auto gone = std::make_unique<Gone>(engine->counters());
-    kept_.push_back(std::exchange(engine, std::move(gone)));
+    auto evicted = std::make_unique<EvictedEngine>(engine->counters());
+    kept_.push_back(std::exchange(engine, std::move(evicted)));
     return true;
   }
   ~EvictedStayAlive() override {
@@ -307,9 +309,9 @@ class EvictedStayAlive final : public FaultHooks {
   }
 
  private:
-  /// In the place of an engine that lives on elsewhere.
-  struct Gone final : Engine {
-    explicit Gone(const engines::Counters& counted) : counters_(counted) {}
+  /// Takes the place of the engine that is kept.
+  struct EvictedEngine final : Engine {
+    explicit EvictedEngine(const engines::Counters& counted) : counters_(counted) {}
     [[noreturn]] static void refuse() { throw std::logic_error("an engine that was evicted"); }
     void step(const workloads::Batch&, double) override { refuse(); }
     void evaluate(const workloads::Batch&) override { refuse(); }
@@ -322,11 +324,11 @@ class EvictedStayAlive final : public FaultHooks {
   std::vector<std::unique_ptr<Engine>> kept_;
 };
 
-/// An eviction that doesn't wait for a replay that takes long.
+/// An eviction does not wait for a long replay.
 class EvictedInFlight final : public Planted {
  public:
   std::unique_ptr<Engine> make_engine(const EngineParts& parts, const MakeEngine& make) override {
-    devices_.push_back(std::make_unique<Impatient>(parts.device, dropping_));
+    devices_.push_back(std::make_unique<UnsynchronizedDevice>(parts.device, dropping_));
     return std::make_unique<Dropping>(make(parts.config, *devices_.back(), parts.observer),
                                       dropping_);
   }
@@ -336,9 +338,9 @@ class EvictedInFlight final : public Planted {
   }
 
  private:
-  /// Waits for nothing while an engine drops its graphs.
-  struct Impatient final : capture::ForwardingDevice {
-    Impatient(capture::Device& device, const bool& flag)
+  /// Does not synchronise while an engine drops its graphs.
+  struct UnsynchronizedDevice final : capture::ForwardingDevice {
+    UnsynchronizedDevice(capture::Device& device, const bool& flag)
         : ForwardingDevice(device), dropping(flag) {}
     void synchronize() override {
       if (!dropping) device_.synchronize();
@@ -355,7 +357,7 @@ class EvictedInFlight final : public Planted {
     }
     bool& dropping;
   };
-  /// Tens of milliseconds of the device, longer than a host needs for the next steps.
+  /// Enqueues tens of milliseconds of work, longer than the host needs for the next steps.
   static void delay(const c10::Stream& stream) {
     constexpr std::int64_t kSize = 2048, kProducts = 128;
     const c10::StreamGuard guard(stream);
@@ -368,7 +370,7 @@ class EvictedInFlight final : public Planted {
   std::vector<std::unique_ptr<capture::Device>> devices_;
 };
 
-/// A lookup whose key holds everything but the length: it finds whatever was used last.
+/// The key of the lookup lacks the length, so it finds the most recently used graphs.
 class LookupWithoutLength final : public FaultHooks {
  public:
   std::optional<std::int64_t> bucket(std::optional<std::int64_t> found,

@@ -1,4 +1,4 @@
-// Faults in the parts of the model and in what a batch counts for.
+// Faults in the parts of the model and in the weights of its batch.
 #include <limits>
 
 #include "workloads/faults/planted.h"
@@ -8,8 +8,9 @@ namespace {
 
 using workloads::ModuleBody, workloads::ModuleCall, workloads::ModuleKind;
 
-/// A host that looks at a value inside the region: a NaN check, a log line, a token count.
-class HostLooks : public PartFault {
+/// The host reads a value inside the captured region, as for a NaN check, a log line or a token
+/// count.
+class HostReads : public PartFault {
  public:
   Tensors run(const ModuleCall& call, const Tensors& inputs, const Tensors& parameters,
               const ModuleBody& body) override {
@@ -26,11 +27,12 @@ class HostLooks : public PartFault {
 };
 
 /// The same on one rank only.
-class OneHostLooks final : public HostLooks {
+class OneHostReads final : public HostReads {
   bool on_this_rank() const override { return layout().dp_rank == 1; }
 };
 
-/// Documents that a part takes from where they lay when it was captured: they are no input of it.
+/// The documents are not an input of the captured part, so it reads them at the address that they
+/// had in the capture.
 class DocumentsFrozen final : public PartFault {
  public:
   Tensors run(const ModuleCall& call, const Tensors& inputs, const Tensors& parameters,
@@ -45,7 +47,8 @@ class DocumentsFrozen final : public PartFault {
   }
 };
 
-/// A state of a mamba layer that goes on from one document into the next: all tokens are of one.
+/// The state of a mamba layer continues from one document into the next, as if all tokens were one
+/// document.
 class StateCrossesDocuments final : public PartFault {
  public:
   Tensors run(const ModuleCall& call, const Tensors& inputs, const Tensors& parameters,
@@ -56,7 +59,7 @@ class StateCrossesDocuments final : public PartFault {
   }
 };
 
-/// A capture that ends before the last weight gradients that were left for later are called for.
+/// The capture ends before the last delayed weight gradients are added.
 class GradientsLeftOut final : public PartFault {
  public:
   void run_weight_gradients(const ModuleCall& call, const std::function<void()>& body) override {
@@ -64,7 +67,7 @@ class GradientsLeftOut final : public PartFault {
   }
 };
 
-/// An engine whose graph adds the weight gradients and which adds them once more.
+/// The graph adds the weight gradients, and the engine adds them again.
 class GradientsAddedTwice final : public PartFault {
  public:
   std::unique_ptr<Engine> make_engine(const EngineParts& parts, const MakeEngine& make) override {
@@ -91,11 +94,11 @@ class GradientsAddedTwice final : public PartFault {
   std::vector<NamedTensor> gradients_;
 };
 
-/// A captured dispatch with room for fewer tokens than the router counts with.
+/// A captured dispatch has capacity for fewer tokens than the router assumes.
 class FewerTokensCarried final : public Planted {
  public:
   explicit FewerTokensCarried(std::int64_t share) : share_(share) {}
-  at::Tensor carried(const at::Tensor& fitting, std::int64_t capacity) override {
+  at::Tensor dispatched(const at::Tensor& fitting, std::int64_t capacity) override {
     if (!recording()) return fitting;
     return fitting.logical_and(fitting.cumsum(0).le(capacity / share_));
   }
@@ -104,13 +107,13 @@ class FewerTokensCarried final : public Planted {
   std::int64_t share_;
 };
 
-/// An update that a capture leaves out.
+/// A capture omits the update of the router's correction.
 class BiasUpdateNotCaptured final : public Planted {
  public:
   bool updates_router_bias() override { return !recording(); }
 };
 
-/// A loss that is averaged over the bucket instead of the tokens that are there.
+/// The loss is averaged over all positions of the bucket, padding included.
 class PaddingCounts final : public FaultHooks {
  public:
   at::Tensor padded_weights(const at::Tensor& weights) override {
@@ -118,7 +121,8 @@ class PaddingCounts final : public FaultHooks {
   }
 };
 
-/// An engine that saves every input in one buffer: a recompute then begins with the last one's.
+/// The engine saves every input in one buffer, so a recompute starts from the input that was saved
+/// last.
 class InputsShareABuffer final : public FaultHooks {
  public:
   RecomputedWork recomputed(workloads::RecomputedPart, RecomputedWork work) override {
@@ -144,7 +148,7 @@ class InputsShareABuffer final : public FaultHooks {
   at::Tensor buffer_;
 };
 
-/// An input that lies where a graph wrote it, and which a replay for other tokens overwrote since.
+/// The input of a recompute is memory of a graph that a replay for other tokens has overwritten.
 class OtherTokens final : public FaultHooks {
  public:
   RecomputedWork recomputed(workloads::RecomputedPart part, RecomputedWork work) override {
@@ -157,7 +161,7 @@ class OtherTokens final : public FaultHooks {
   }
 };
 
-/// A damaged checkpoint, or a sample that is not a number.
+/// One weight is NaN, as from a damaged checkpoint.
 class NanWeight final : public Planted {
  public:
   std::unique_ptr<Engine> make_engine(const EngineParts& parts, const MakeEngine& make) override {
@@ -171,8 +175,8 @@ class NanWeight final : public Planted {
 
 }  // namespace
 
-std::shared_ptr<FaultHooks> host_sync_in_capture() { return std::make_shared<HostLooks>(); }
-std::shared_ptr<FaultHooks> capture_fails_on_one_rank() { return std::make_shared<OneHostLooks>(); }
+std::shared_ptr<FaultHooks> host_sync_in_capture() { return std::make_shared<HostReads>(); }
+std::shared_ptr<FaultHooks> capture_fails_on_one_rank() { return std::make_shared<OneHostReads>(); }
 std::shared_ptr<FaultHooks> documents_frozen_at_capture() {
   return std::make_shared<DocumentsFrozen>();
 }
@@ -185,11 +189,11 @@ std::shared_ptr<FaultHooks> capture_ends_before_delayed_gradients() {
 std::shared_ptr<FaultHooks> weight_gradients_added_twice() {
   return std::make_shared<GradientsAddedTwice>();
 }
-/// Dispatch buffers that are smaller than the capacity.
+/// The dispatch buffers are smaller than the capacity.
 std::shared_ptr<FaultHooks> dispatch_buffers_too_small() {
   return std::make_shared<FewerTokensCarried>(2);
 }
-/// A dropless router that has room for an even share and counts nothing.
+/// A dropless router has capacity for an even distribution only and does not count what it drops.
 std::shared_ptr<FaultHooks> captured_router_loses_tokens() {
   return std::make_shared<FewerTokensCarried>(1);
 }

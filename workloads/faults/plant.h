@@ -1,5 +1,5 @@
-// Plants a fault of matrix/tables/faults.json in a training step and its engine. What each one does
-// lies in this folder, in files by topic; to add one: its row in the table, its class here, its
+// Plants a fault of matrix/tables/faults.json in a training step and its engine. The faults are in
+// this folder, in files by topic. To add one, write its row in the table, its class here and its
 // test in workloads/engines/fault_test.cpp.
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace graphproof::faults {
 
-/// Hooks of one training step: sound ones for none.
+/// New hooks for one training step, with the sound behaviour for Fault::none.
 std::shared_ptr<FaultHooks> plant(fixtures::Fault fault);
 
 }  // namespace graphproof::faults

@@ -1,5 +1,5 @@
-// What faults are made of: the step in which one is planted, and observers, engines, graphs and
-// module runners that pass every call on, of which a fault overrides a few.
+// The base classes of faults: hooks that know their step, and forwarding observers, engines, graphs
+// and module runners, of which a fault overrides some calls.
 #pragma once
 
 #include <functional>
@@ -40,7 +40,7 @@ class Planted : public FaultHooks {
   bool recording() const { return plan_ && plan_->recording; }
   const workloads::Layout& layout() const { return plan_.value().layout; }
   capture::Device& device() const { return plan_.value().device; }
-  /// The parameter "param:NAME"; undefined where this rank has none.
+  /// The parameter "param:NAME"; undefined if this rank does not hold it.
   static at::Tensor parameter(workloads::TrainStep& step, const std::string& name) {
     for (const NamedTensor& one : step.parameters())
       if (one.name == "param:" + name) return one.tensor;
@@ -51,6 +51,7 @@ class Planted : public FaultHooks {
   std::optional<StepPlan> plan_;
 };
 
+/// Passes every call on to another observer.
 class ForwardingObserver : public Observer {
  public:
   /// `observer` may be null.
@@ -82,6 +83,7 @@ class ForwardingObserver : public Observer {
   Observer& to_;
 };
 
+/// Passes every call on to the engine that it owns.
 class ForwardingEngine : public Engine {
  public:
   explicit ForwardingEngine(std::unique_ptr<Engine> engine) : engine_(std::move(engine)) {}
@@ -103,7 +105,7 @@ class ForwardingEngine : public Engine {
   std::unique_ptr<Engine> engine_;
 };
 
-/// A device whose graphs are wrapped by `wrap`.
+/// A device that passes each new graph through `wrap`.
 class GraphWrappingDevice final : public capture::ForwardingDevice {
  public:
   using Wrap =
@@ -116,8 +118,8 @@ class GraphWrappingDevice final : public capture::ForwardingDevice {
   Wrap wrap_;
 };
 
-/// A fault in the graphs of an engine: each graph that the engine makes passes through wrap().
-/// Engines without graphs are left alone.
+/// A fault in the graphs of an engine: each new graph passes through wrap(). Does not change
+/// engines without graphs.
 class GraphFault : public Planted {
  public:
   std::unique_ptr<Engine> make_engine(const EngineParts& parts, const MakeEngine& make) override {
@@ -132,23 +134,24 @@ class GraphFault : public Planted {
   virtual std::unique_ptr<capture::Graph> wrap(std::unique_ptr<capture::Graph> graph) = 0;
 
  private:
-  std::vector<std::unique_ptr<capture::Device>> devices_;  // which outlive the engines
+  std::vector<std::unique_ptr<capture::Device>> devices_;  // outlive the engines
 };
 
-/// A fault between an engine and its observer, which is `Seen` in place of the engine's own.
-template <class Seen>
+/// A fault between an engine and its observer: the engine calls a `Wrapper`, a ForwardingObserver
+/// to the real one.
+template <class Wrapper>
 class ObserverFault : public Planted {
  public:
   std::unique_ptr<Engine> make_engine(const EngineParts& parts, const MakeEngine& make) override {
-    observers_.push_back(std::make_unique<Seen>(parts.observer));
+    observers_.push_back(std::make_unique<Wrapper>(parts.observer));
     return make(parts.config, parts.device, observers_.back().get());
   }
 
  private:
-  std::vector<std::unique_ptr<Observer>> observers_;  // which outlive the engines
+  std::vector<std::unique_ptr<Observer>> observers_;  // outlive the engines
 };
 
-/// A fault that changes how engines of graphs are configured.
+/// A fault that changes the configuration of engines.
 class ConfigFault : public Planted {
  public:
   explicit ConfigFault(std::function<void(EngineConfig&)> change) : change_(std::move(change)) {}
@@ -162,8 +165,8 @@ class ConfigFault : public Planted {
   std::function<void(EngineConfig&)> change_;
 };
 
-/// A fault in the parts of the model: stands between the step and its engine as the runner of every
-/// part, also where the parts run themselves.
+/// A fault in the parts of the model: it is the runner of every part, between the step and its
+/// engine, also if the parts run themselves.
 class PartFault : public Planted, public workloads::ModuleRunner {
  public:
   workloads::ModuleRunner* runner(workloads::ModuleRunner* engine) override {
@@ -184,8 +187,8 @@ class PartFault : public Planted, public workloads::ModuleRunner {
   workloads::ModuleRunner* engine_ = nullptr;
 };
 
-/// A fault in what an engine does with a part's body that it keeps: it runs it again in warm-ups
-/// and captures, outside the call in which the body came.
+/// A fault in the runs of a part's body that the engine makes outside the part's call: in warm-ups
+/// and captures.
 class CapturedBodyFault : public PartFault {
  public:
   Tensors run(const workloads::ModuleCall& call, const Tensors& inputs, const Tensors& parameters,
@@ -197,7 +200,7 @@ class CapturedBodyFault : public PartFault {
     };
     const Running running(depth_);
     return PartFault::run(call, inputs, parameters, [this, body](const Tensors& given) {
-      if (depth_ > 0) return body(given);  // of the call itself, or of a part inside another
+      if (depth_ > 0) return body(given);  // run by the call itself, or by a part around it
       return recording() ? captured(body, given) : warm_up(body, given);
     });
   }
@@ -211,9 +214,10 @@ class CapturedBodyFault : public PartFault {
   }
 
  private:
-  int depth_ = 0;  // calls of run() that are under way: parts nest
+  int depth_ = 0;  // calls of run() in progress; parts nest
 };
 
+/// Whether a graph is of this direction: forward, backward or weight_gradients.
 inline bool is_of(const std::string& graph, std::string_view direction) {
   return graph.ends_with("." + std::string(direction));
 }

@@ -5,7 +5,7 @@
 namespace graphproof::faults {
 namespace {
 
-/// A kernel that takes its Philox seed as an argument: a capture freezes it.
+/// A dropout kernel takes its seed as an argument, so a capture freezes it.
 class SeedByValue final : public FaultHooks {
  public:
   void dropout_mask(at::Tensor& mask, workloads::DropoutPlace&, at::IntArrayRef sizes,
@@ -27,7 +27,7 @@ class SeedByValue final : public FaultHooks {
   std::int64_t seed_ = 0;
 };
 
-/// A recompute that does not set the random state back.
+/// The recompute does not restore the random state.
 class NewMask final : public FaultHooks {
  public:
   void dropout_mask(at::Tensor&, workloads::DropoutPlace& place, at::IntArrayRef,
@@ -36,7 +36,7 @@ class NewMask final : public FaultHooks {
   }
 };
 
-/// A seed that is mixed with what differs between two runs, here an address.
+/// The seed depends on something that differs between two runs, here an address.
 class SeedWithAddress final : public FaultHooks {
  public:
   void plan_step(const StepPlan& plan) override {
@@ -44,6 +44,7 @@ class SeedWithAddress final : public FaultHooks {
   }
 };
 
+/// A checkpoint lacks the random number generators.
 class NoRandomNumbers final : public FaultHooks {
  public:
   bool saves_random_numbers() override { return false; }

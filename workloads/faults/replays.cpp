@@ -1,5 +1,5 @@
-// Faults of replays: graphs that are not launched, launched in another order, unseen, or again for
-// something else.
+// Faults of replays: graphs that are not launched, launched in the wrong order, launched without a
+// call of the observer, or launched for something else.
 #include <map>
 #include <set>
 
@@ -10,34 +10,35 @@
 namespace graphproof::faults {
 namespace {
 
-/// A graph that can be kept from being launched.
-struct HeldGraph final : capture::ForwardingGraph {
+/// A graph whose launches can be suppressed.
+struct SuppressibleGraph final : capture::ForwardingGraph {
   using ForwardingGraph::ForwardingGraph;
   void replay() override {
-    if (!held) graph_->replay();
+    if (!suppressed) graph_->replay();
   }
   void launch() { graph_->replay(); }
-  bool held = false;
+  bool suppressed = false;
 };
 
-/// Knows the graphs of one engine by name: the observer hears the name right before the device
-/// makes the graph.
+/// The graphs of one engine by name. The observer gets the name immediately before the device makes
+/// the graph.
 class GraphsByName {
  public:
   struct Entry {
-    HeldGraph* graph = nullptr;
-    std::int64_t turn = 0;  // the number of its capture
+    SuppressibleGraph* graph = nullptr;
+    std::int64_t position = 0;  // the number of its capture
   };
 
   virtual ~GraphsByName() = default;
   explicit GraphsByName(const FaultHooks::EngineParts& parts)
       : device_(parts.device,
                 [this](std::unique_ptr<capture::Graph> graph) {
-                  auto held = std::make_unique<HeldGraph>(std::move(graph));
-                  entries_[capturing_] = {held.get(), static_cast<std::int64_t>(order_.size())};
+                  auto suppressible = std::make_unique<SuppressibleGraph>(std::move(graph));
+                  entries_[capturing_] = {suppressible.get(),
+                                          static_cast<std::int64_t>(order_.size())};
                   order_.push_back(capturing_);
-                  made(capturing_, *held);
-                  return held;
+                  made(capturing_, *suppressible);
+                  return suppressible;
                 }),
         names_(parts.observer, capturing_) {}
   GraphsByName(const GraphsByName&) = delete;
@@ -50,7 +51,7 @@ class GraphsByName {
   const std::vector<std::string>& order() const { return order_; }
 
  protected:
-  virtual void made(const std::string&, HeldGraph&) {}
+  virtual void made(const std::string&, SuppressibleGraph&) {}
 
  private:
   struct Names final : ForwardingObserver {
@@ -68,7 +69,7 @@ class GraphsByName {
   Names names_;
 };
 
-/// A fault that launches or holds graphs by name.
+/// A fault that launches or suppresses graphs by name.
 class LaunchFault : public Planted {
  public:
   std::unique_ptr<Engine> make_engine(const EngineParts& parts, const MakeEngine& make) override {
@@ -78,16 +79,16 @@ class LaunchFault : public Planted {
   }
 
  protected:
-  /// Of the latest engine.
+  /// The graphs of the latest engine.
   const GraphsByName& graphs() const { return *graphs_.back(); }
 
  private:
-  std::vector<std::unique_ptr<GraphsByName>> graphs_;  // which outlive the engines
+  std::vector<std::unique_ptr<GraphsByName>> graphs_;  // outlive the engines
 };
 
-/// Two graphs of one pool in the wrong order, in an engine without a guard: before the backward
-/// that was captured first comes the one that was captured last, whose memory the forwards before
-/// it still use.
+/// Two graphs of one pool run in the wrong order, in an engine without a guard: before the backward
+/// that was captured first, the one that was captured last runs and overwrites memory that forwards
+/// still use.
 class PoolOrderBroken final : public LaunchFault {
  public:
   bool keeps_pool_order(const std::string& graph, engines::PoolOrder& order,
@@ -97,14 +98,14 @@ class PoolOrderBroken final : public LaunchFault {
       if (is_of(name, "backward")) backwards.push_back(name);
     if (graph != backwards.front()) return false;
     const GraphsByName::Entry& early = graphs().at(backwards.back());
-    order.last = early.turn;
+    order.last = early.position;
     early.graph->launch();
     return false;
   }
 };
 
-/// A schedule that calls for weight gradients before the data gradient has left what they are made
-/// of, in an engine without a guard.
+/// A schedule runs the weight gradients before the data gradient has written their operands, in an
+/// engine without a guard.
 class WeightGradientsFirst final : public LaunchFault {
  public:
   bool keeps_pool_order(const std::string& graph, engines::PoolOrder& order,
@@ -112,14 +113,14 @@ class WeightGradientsFirst final : public LaunchFault {
     if (!is_of(graph, "backward")) return false;
     const GraphsByName::Entry& early =
         graphs().at(graph.substr(0, graph.rfind('.')) + ".weight_gradients");
-    early.graph->held = true;  // at its own time
-    order.last = early.turn;
+    early.graph->suppressed = true;  // the launch at its proper time
+    order.last = early.position;
     early.graph->launch();
     return false;
   }
 };
 
-/// Graphs that nobody is told of: the observer never hears of those of one direction.
+/// The observer gets no calls for the graphs of one direction.
 struct Unannounced : ForwardingObserver {
   Unannounced(Observer* observer, std::string of)
       : ForwardingObserver(observer), direction(std::move(of)) {}
@@ -136,7 +137,7 @@ struct BackwardsUnannounced final : Unannounced {
   explicit BackwardsUnannounced(Observer* observer) : Unannounced(observer, "backward") {}
 };
 
-/// An engine that forgets the third graph of a layer.
+/// The engine does not launch the third graph of a layer.
 class WeightGradientsNotReplayed final : public Planted {
  public:
   std::unique_ptr<Engine> make_engine(const EngineParts& parts, const MakeEngine& make) override {
@@ -149,15 +150,15 @@ class WeightGradientsNotReplayed final : public Planted {
  private:
   struct Forgotten final : GraphsByName {
     using GraphsByName::GraphsByName;
-    void made(const std::string& name, HeldGraph& graph) override {
-      graph.held = is_of(name, "weight_gradients");
+    void made(const std::string& name, SuppressibleGraph& graph) override {
+      graph.suppressed = is_of(name, "weight_gradients");
     }
   };
   std::vector<std::unique_ptr<GraphsByName>> graphs_;
   std::vector<std::unique_ptr<Observer>> observers_;
 };
 
-/// An engine that has the addresses of what its step reads watched, and not of what it hands out.
+/// The engine passes to the observer what its step reads, but not its outputs.
 struct OutputsNotWatched final : ForwardingObserver {
   using ForwardingObserver::ForwardingObserver;
   void before_step(const std::vector<NamedTensor>& statics,
@@ -169,8 +170,8 @@ struct OutputsNotWatched final : ForwardingObserver {
   }
 };
 
-/// A test that compares a buffer which the graph under test never writes: replays do nothing, and
-/// the eager arm's outputs are read in place of the engine's.
+/// A comparison reads a buffer that the graph never writes: replays do nothing, and the outputs of
+/// the eager arm are read in place of the engine's.
 class ReplayDoesNothing final : public GraphFault {
  public:
   void compared_with(const std::vector<NamedTensor>& eager) override { eager_ = eager; }
@@ -188,14 +189,15 @@ class ReplayDoesNothing final : public GraphFault {
     const std::vector<NamedTensor>& eager;
   };
   std::unique_ptr<capture::Graph> wrap(std::unique_ptr<capture::Graph> graph) override {
-    auto held = std::make_unique<HeldGraph>(std::move(graph));
-    held->held = true;
-    return held;
+    auto suppressible = std::make_unique<SuppressibleGraph>(std::move(graph));
+    suppressible->suppressed = true;
+    return suppressible;
   }
   std::vector<NamedTensor> eager_;
 };
 
-/// A cache whose key holds the step's number: what was captured is never found again, and stays.
+/// The key of the cache contains the number of the step, so captured graphs are never found again
+/// and are kept.
 class KeyWithStepNumber final : public Planted {
  public:
   std::unique_ptr<Engine> make_engine(const EngineParts& parts, const MakeEngine& make) override {
@@ -249,7 +251,7 @@ class KeyWithStepNumber final : public Planted {
   std::vector<std::unique_ptr<capture::Device>> devices_;
 };
 
-/// A wrapper that knows one graph and replays it in validation too, dropout as captured.
+/// A wrapper has only one graph and replays it in validation too, with dropout as captured.
 class EvaluationReplaysTraining final : public Planted {
  public:
   std::unique_ptr<Engine> make_engine(const EngineParts& parts, const MakeEngine& make) override {
@@ -339,7 +341,7 @@ Tensors gradients_of_module(workloads::TrainStep& step, const std::string& modul
   return gradients;
 }
 
-/// A zero_grad that was captured with each microbatch's backward.
+/// The backward of each microbatch was captured with a zero_grad.
 class GradientsZeroedInGraph : public Planted {
  public:
   void before_capture(const engines::CaptureParts& parts,
@@ -354,8 +356,8 @@ class GradientsZeroedInGraph : public Planted {
   }
 };
 
-/// An engine that returns its static gradients and an accumulator that takes them over as they are:
-/// the sum is the graph's own buffer, which the next replay overwrites and to which it is added.
+/// The engine returns its static gradients, and an accumulator keeps them without a copy: the sum
+/// is the graph's own buffer, which the next replay overwrites before it is added to itself.
 class GradientsTakenOver final : public GradientsZeroedInGraph {
  public:
   std::unique_ptr<Engine> make_engine(const EngineParts& parts, const MakeEngine& make) override {

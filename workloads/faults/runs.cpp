@@ -1,4 +1,4 @@
-// Faults in how the harness runs a case, and in how its ranks take part.
+// Faults in how the harness runs a case, and in how its ranks participate.
 #include <chrono>
 #include <thread>
 
@@ -8,6 +8,7 @@
 namespace graphproof::faults {
 namespace {
 
+/// Changes the plan of the run.
 class PlanFault : public FaultHooks {
  public:
   explicit PlanFault(std::function<void(RunPlan&)> change) : change_(std::move(change)) {}
@@ -17,8 +18,8 @@ class PlanFault : public FaultHooks {
   std::function<void(RunPlan&)> change_;
 };
 
-/// A rank that is busy with something else, a checkpoint or a dead disk, while its peers replay a
-/// collective that waits for it.
+/// One rank is busy with something else, such as a checkpoint or a failed disk, while its peers
+/// replay a collective that waits for it.
 class OneRankStalls final : public GraphFault {
  public:
   explicit OneRankStalls(std::chrono::milliseconds stall) : stall_(stall) {}
@@ -41,7 +42,7 @@ class OneRankStalls final : public GraphFault {
   std::chrono::milliseconds stall_;
 };
 
-/// One rank finds no graph for what it is given and runs eagerly, while its peers replay.
+/// One rank has no graph for its input and runs eagerly, while its peers replay.
 class OneRankRunsEagerly final : public Planted {
  public:
   std::unique_ptr<Engine> make_engine(const EngineParts& parts, const MakeEngine& make) override {
@@ -75,19 +76,20 @@ class OneRankRunsEagerly final : public Planted {
   };
 };
 
-/// A stage whose graph sends back before it receives: where the neighbour's sends first too,
-/// neither ends.
+/// The graph of a stage sends before it receives. If the neighbour's graph sends first too, both
+/// wait for ever.
 class StageSendsFirst final : public Planted {
  public:
-  void turn(std::vector<order::Transfer>& transfers, std::optional<order::Work>&) override {
+  void schedule_slot(std::vector<order::Transfer>& transfers,
+                     std::optional<order::Work>&) override {
     if (recording() && layout().last_stage()) std::reverse(transfers.begin(), transfers.end());
   }
 };
 
-/// A stage whose graph has its first two microbatches in another order than its neighbours'.
+/// The graph of a stage runs its first two microbatches in another order than the neighbours.
 class StageSwapsMicrobatches final : public Planted {
  public:
-  void turn(std::vector<order::Transfer>&, std::optional<order::Work>& work) override {
+  void schedule_slot(std::vector<order::Transfer>&, std::optional<order::Work>& work) override {
     if (recording() && layout().last_stage() && work && work->microbatch < 2)
       work->microbatch = 1 - work->microbatch;
   }
@@ -95,10 +97,11 @@ class StageSwapsMicrobatches final : public Planted {
 
 }  // namespace
 
+/// A setting of the case that the harness does not apply: axis autograd_threads.
 std::shared_ptr<FaultHooks> setting_without_effect() {
   return std::make_shared<PlanFault>([](RunPlan& plan) { plan.autograd_threads = false; });
 }
-/// A program that ends its process group while a graph of a captured step is still alive.
+/// A program destroys its process group while a graph of a captured step still exists.
 std::shared_ptr<FaultHooks> communicators_destroyed_first() {
   return std::make_shared<PlanFault>([](RunPlan& plan) { plan.communicators_first = true; });
 }
@@ -110,8 +113,8 @@ std::shared_ptr<FaultHooks> communicators_aborted_first() {
 std::shared_ptr<FaultHooks> buffers_at_rank_dependent_offsets() {
   return std::make_shared<PlanFault>([](RunPlan& plan) { plan.buffers_per_rank = true; });
 }
-/// The transport leaves the join out (fixtures/comm/transport/c10d.cpp), which gets the fault with
-/// its wiring; the step itself is sound.
+/// The transport omits the join (fixtures/comm/transport/c10d.cpp); it gets the fault separately.
+/// The step itself is sound.
 std::shared_ptr<FaultHooks> process_group_work_not_joined() {
   return std::make_shared<FaultHooks>();
 }
@@ -119,7 +122,7 @@ std::shared_ptr<FaultHooks> process_group_work_not_joined() {
 std::shared_ptr<FaultHooks> stalling_rank(std::chrono::milliseconds stall) {
   return std::make_shared<OneRankStalls>(stall);
 }
-/// A bound, not a plan: the watcher ends the rank long before.
+/// The duration is only a bound: the hang detector ends the rank much earlier.
 std::shared_ptr<FaultHooks> one_rank_stalls() { return stalling_rank(std::chrono::minutes(10)); }
 std::shared_ptr<FaultHooks> one_rank_runs_eagerly() {
   return std::make_shared<OneRankRunsEagerly>();

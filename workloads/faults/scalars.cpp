@@ -1,4 +1,4 @@
-// Faults of numbers that a capture takes by value or reads at the wrong time.
+// Faults of numbers that a capture takes by value or that are read at the wrong time.
 #include <set>
 
 #include "workloads/faults/planted.h"
@@ -6,8 +6,8 @@
 namespace graphproof::faults {
 namespace {
 
-/// An optimizer that takes the rate as a kernel argument: a capture freezes it. The arithmetic is
-/// the same, so that only the value can differ.
+/// The optimizer takes the learning rate as a kernel argument, so a capture freezes it. The
+/// arithmetic is the same, so that only the value differs.
 class RateByValue final : public Planted {
  public:
   std::unique_ptr<Engine> make_engine(const EngineParts& parts, const MakeEngine& make) override {
@@ -30,8 +30,8 @@ class RateByValue final : public Planted {
   double rate_ = 0;  // as the host knows it
 };
 
-/// An optimizer that counts its steps on the host, as torch::optim::Adam does: a capture freezes
-/// the number, and with it the bias correction.
+/// The optimizer counts its steps on the host, as torch::optim::Adam does. A capture freezes the
+/// number, and with it the bias correction.
 class StepByValue final : public FaultHooks {
  public:
   at::Tensor scalar(Scalar which, const at::Tensor& value) override {
@@ -43,7 +43,7 @@ class StepByValue final : public FaultHooks {
   std::int64_t steps_ = 0;
 };
 
-/// A loss scale that backward takes by value: a capture freezes it.
+/// The backward takes the loss scale by value, so a capture freezes it.
 class LossScaleByValue final : public Planted {
  public:
   std::unique_ptr<Engine> make_engine(const EngineParts& parts, const MakeEngine& make) override {
@@ -54,7 +54,7 @@ class LossScaleByValue final : public Planted {
   }
 
  private:
-  /// Reads the scale before each step that the host still runs.
+  /// Reads the scale before each step until the first replay.
   struct Reading final : ForwardingEngine {
     Reading(std::unique_ptr<Engine> engine, workloads::TrainStep& of, std::optional<double>& to)
         : ForwardingEngine(std::move(engine)), step_(of), scale(to) {}
@@ -70,6 +70,7 @@ class LossScaleByValue final : public Planted {
   std::optional<double> scale_;  // as the host knows it
 };
 
+/// Graphs read the flag of the first microbatch from elsewhere.
 class FlagFault final : public FaultHooks {
  public:
   explicit FlagFault(FirstMicrobatch in_graphs) : in_graphs_(in_graphs) {}
@@ -81,7 +82,7 @@ class FlagFault final : public FaultHooks {
   FirstMicrobatch in_graphs_;
 };
 
-/// A capture that runs every layer in the context of those that are rounded.
+/// A capture runs every layer with rounded weights, also the first and the last.
 class RoundsEveryLayer final : public Planted {
  public:
   void plan_step(const StepPlan& plan) override {
@@ -104,13 +105,13 @@ class RoundsEveryLayer final : public Planted {
 
  private:
   std::vector<std::string> unrounded_;
-  std::set<const void*> weights_;  // of the layers that are not rounded
+  std::set<const void*> weights_;       // of the layers that are not rounded
 };
 
-/// A check that a wrapper around replayed modules leaves out once they are captured.
+/// A wrapper around replayed modules omits the host's check once they are captured.
 class ChecksStop final : public FaultHooks {
  public:
-  bool host_looks(std::int64_t looked) override { return looked == 0; }
+  bool host_checks(std::int64_t checked) override { return checked == 0; }
 };
 
 }  // namespace
@@ -118,12 +119,12 @@ class ChecksStop final : public FaultHooks {
 std::shared_ptr<FaultHooks> learning_rate_by_value() { return std::make_shared<RateByValue>(); }
 std::shared_ptr<FaultHooks> adam_step_by_value() { return std::make_shared<StepByValue>(); }
 std::shared_ptr<FaultHooks> loss_scale_by_value() { return std::make_shared<LossScaleByValue>(); }
-/// A flag that the capture takes by value, as the host has it.
+/// The capture takes the flag by value from the host.
 std::shared_ptr<FaultHooks> first_microbatch_flag_by_value() {
   return std::make_shared<FlagFault>(FirstMicrobatch::on_host);
 }
-/// A flag that the capture takes when it is down: no replay makes copies, and those of earlier
-/// weights stay.
+/// The capture takes the flag as false, so no replay makes copies, and the copies of earlier
+/// weights remain in use.
 std::shared_ptr<FaultHooks> first_microbatch_flag_frozen_false() {
   return std::make_shared<FlagFault>(FirstMicrobatch::never);
 }

@@ -1,4 +1,4 @@
-// The fault one_rank_stalls for a test that cannot wait until somebody ends the rank.
+// The fault one_rank_stalls with a chosen duration, for a test that does not end the rank.
 #pragma once
 
 #include <chrono>
@@ -8,6 +8,7 @@
 
 namespace graphproof::faults {
 
+/// Rank 1 of the tensor parallel ranks sleeps for `stall` before its second replay of a graph.
 std::shared_ptr<FaultHooks> stalling_rank(std::chrono::milliseconds stall);
 
 }  // namespace graphproof::faults

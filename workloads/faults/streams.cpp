@@ -1,4 +1,4 @@
-// Faults of streams: what forks, joins or waits too little, or launches on another stream.
+// Faults of streams: missing forks, joins and waits, and launches on the wrong stream.
 #include <map>
 
 #include "workloads/faults/planted.h"
@@ -22,7 +22,7 @@ class MissingWait : public Planted {
   SideWait wait_;
 };
 
-/// A stream that a capture does not reach: what runs on it is in no graph.
+/// A capture does not include a side stream, so the work on that stream is in no graph.
 class SharedExpertNotForked final : public MissingWait {
  public:
   SharedExpertNotForked() : MissingWait(SideWork::shared_expert, SideWait::fork) {}
@@ -31,7 +31,7 @@ class SharedExpertNotForked final : public MissingWait {
   bool left_out() const override { return recording(); }
 };
 
-/// A join that a capture forgets: it ends with work that nothing waits for.
+/// A capture omits a join and ends with work that nothing waits for.
 class GradientsNotJoined final : public MissingWait {
  public:
   GradientsNotJoined() : MissingWait(SideWork::gradient_reduction, SideWait::join) {}
@@ -40,8 +40,8 @@ class GradientsNotJoined final : public MissingWait {
   bool left_out() const override { return device().capturing(device().current_stream()); }
 };
 
-/// A schedule that forgets to wait, on a network that is slow; of a capture the missing join is
-/// enough.
+/// A schedule does not wait for a slow network. In a capture the missing join suffices; in an eager
+/// step the exchange is delayed.
 class ExchangeNotJoined final : public Planted {
  public:
   bool waits(SideWork work, SideWait wait, c10::Event& event, const c10::Stream& waiting) override {
@@ -54,7 +54,7 @@ class ExchangeNotJoined final : public Planted {
   }
 
  private:
-  /// Milliseconds of work, so that what doesn't wait for it is surely too early.
+  /// Enqueues milliseconds of work, so that work that does not wait for it is certainly too early.
   static void delay(const c10::Stream& stream) {
     constexpr std::int64_t kSize = 2048, kProducts = 32;
     const at::NoGradGuard no_grad;
@@ -65,15 +65,15 @@ class ExchangeNotJoined final : public Planted {
   }
 };
 
-/// An exchange that sends a copy and does not keep it.
+/// An exchange sends a copy and does not keep it alive.
 class RowsFreed final : public FaultHooks {
  public:
   at::Tensor sent_rows(const at::Tensor& rows) override { return rows.clone(); }
   void exchange_enqueued(at::Tensor& sent) override { sent.reset(); }
 };
 
-/// A library that launches on the legacy stream whatever stream is current: concurrently with a
-/// capture on a non-blocking stream that raises nothing, runs once and is missing from the graph.
+/// A library launches on the legacy stream instead of the current one. During a capture on a
+/// non-blocking stream that gives no error: the work runs once and is missing from the graph.
 class LegacyStream final : public Planted {
  public:
   std::unique_ptr<Engine> make_engine(const EngineParts& parts, const MakeEngine& make) override {
@@ -88,8 +88,8 @@ class LegacyStream final : public Planted {
   }
   bool adds_bias(const at::Tensor& y, const at::Tensor& bias) override {
     if (!recording() || !bias.is_same(bias_)) return true;
-    // In place and outside autograd: no block of another stream is allocated and no node remembers
-    // the stream, so nothing but the launch itself goes astray.
+    // In place and outside autograd: no memory of another stream is allocated and no node records
+    // the stream, so only the launch itself is wrong.
     const c10::StreamGuard guard(device().default_stream());
     y.detach().add_(bias.detach());
     return false;
@@ -99,7 +99,7 @@ class LegacyStream final : public Planted {
   at::Tensor bias_;
 };
 
-/// x unchanged; autograd sees `leaf` too, whose gradient is undefined.
+/// Returns x unchanged. For autograd it depends on `leaf` too, whose gradient is undefined.
 struct SeenByAutograd : torch::autograd::Function<SeenByAutograd> {
   static at::Tensor forward(torch::autograd::AutogradContext*, const at::Tensor& x,
                             const at::Tensor& /*leaf*/) {
@@ -111,8 +111,8 @@ struct SeenByAutograd : torch::autograd::Function<SeenByAutograd> {
   }
 };
 
-/// Autograd sees the weights whose gradients are delayed, as Megatron-LM's does: leaves, whose
-/// accumulators were made on the default stream and are held.
+/// Autograd sees the weights whose gradients are delayed, as in Megatron-LM: leaves whose
+/// accumulators were made on the default stream and are kept alive.
 class DelayedWeightsSeen final : public PartFault {
  public:
   Tensors run(const workloads::ModuleCall& call, const Tensors& inputs, const Tensors& parameters,
@@ -150,19 +150,19 @@ std::shared_ptr<FaultHooks> missing(SideWork work, SideWait wait) {
 
 }  // namespace
 
-/// A loader that does not wait for the step that still reads what it loads.
+/// The loader does not wait for the step that still reads the static inputs.
 std::shared_ptr<FaultHooks> input_copies_not_forked() {
   return missing(SideWork::input_copies, SideWait::fork);
 }
-/// A loader that the step does not wait for.
+/// The step does not wait for the loader.
 std::shared_ptr<FaultHooks> input_copies_not_joined() {
   return missing(SideWork::input_copies, SideWait::join);
 }
-/// A layer that adds the shared expert's part without waiting for it.
+/// A layer adds the output of the shared expert without waiting for it.
 std::shared_ptr<FaultHooks> shared_expert_not_joined() {
   return missing(SideWork::shared_expert, SideWait::join);
 }
-/// The same in a graph: backward joins the stream all the same, so the capture ends well.
+/// The same in a graph. The backward joins the stream, so the capture succeeds.
 std::shared_ptr<FaultHooks> captured_shared_expert_not_joined() {
   return shared_expert_not_joined();
 }

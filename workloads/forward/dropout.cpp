@@ -80,9 +80,9 @@ Dropout::Dropout(const ModelConfig& config, const Layout& layout, fixtures::RngT
   for (std::int64_t m = 0; m < config.microbatches; ++m)
     for (const DropoutPlace& place : dropout_places(config.layers))
       if (const at::Tensor& masks = by_place_[index_of(place)]; masks.defined())
-        probes_.push_back({"mask:" + std::to_string(m) + "." + std::to_string(place.layer) + "." +
-                               site_of(place).name + (place.again ? "_again" : ""),
-                           masks.select(0, m)});
+        masks_.push_back({"mask:" + std::to_string(m) + "." + std::to_string(place.layer) + "." +
+                              site_of(place).name + (place.again ? "_again" : ""),
+                          masks.select(0, m)});
 }
 
 void Dropout::begin(std::int64_t microbatch) {

@@ -62,7 +62,7 @@ class Dropout {
 
   /// "mask:M.LAYER.SITE" uint8: the mask of each microbatch M in the last step, 1 where x is kept;
   /// "mask:M.LAYER.SITE_again" for the draws of recompute. Addresses never change.
-  const std::vector<fixtures::NamedTensor>& probes() const { return probes_; }
+  const std::vector<fixtures::NamedTensor>& tensors() const { return masks_; }
 
  private:
   std::string region_of(DropoutPlace place) const;
@@ -80,7 +80,7 @@ class Dropout {
   RunningMicrobatch running_;
   /// [M, shape of the mask] uint8 at index_of(place) in dropout.cpp; undefined if none is drawn.
   std::vector<at::Tensor> by_place_;
-  std::vector<fixtures::NamedTensor> probes_;
+  std::vector<fixtures::NamedTensor> masks_;
 };
 
 }  // namespace graphproof::workloads

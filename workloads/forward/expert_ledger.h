@@ -48,7 +48,7 @@ class ExpertLedger {
   /// int64: "experts:assigned" and "experts:carried" [L, E], "experts:dropped" [L], and
   /// "experts:overflowed" [L], the number of microbatches in which something was dropped. Empty for
   /// a dense model.
-  std::vector<fixtures::NamedTensor> probes() const {
+  std::vector<fixtures::NamedTensor> tensors() const {
     if (!on_) return {};
     return {{"experts:assigned", assigned_},
             {"experts:carried", carried_},

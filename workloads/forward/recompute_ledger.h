@@ -54,7 +54,7 @@ class RecomputeLedger {
 
   /// "recompute:first" and "recompute:again" [P, M, R] fp64: the sums of the last step. Empty
   /// without recompute.
-  std::vector<fixtures::NamedTensor> probes() const {
+  std::vector<fixtures::NamedTensor> tensors() const {
     if (parts_.empty()) return {};
     return {{"recompute:first", first_}, {"recompute:again", again_}};
   }

@@ -104,7 +104,7 @@ at::Tensor Attention::core_attention(const at::Tensor& query, const at::Tensor& 
     context = attend_to_all(query, key, value, mask, pass, place);
   } else {
     const at::Tensor own = at::cat({key.transpose(1, 2), value}, 2);  // [B*G/T, S, 2*D]
-    const at::Tensor sent = pass.faults.travelling(own);
+    const at::Tensor sent = pass.faults.sent_keys_and_values(own);
     if (layout_.cp_comm_type == CpCommType::all_gather) {
       const at::Tensor all = gathered(sent);
       context = attend_to_all(query, keys_of(all), values_of(all), mask, pass, place);

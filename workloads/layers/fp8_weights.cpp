@@ -122,10 +122,10 @@ void Fp8Weights::make(const Rounded& rounded, const at::Tensor& weight,
   }
 }
 
-std::vector<fixtures::NamedTensor> Fp8Weights::probes() const {
-  std::vector<fixtures::NamedTensor> probes{{"fp8:made", made_}};
-  probes.insert(probes.end(), copies_.begin(), copies_.end());
-  return probes;
+std::vector<fixtures::NamedTensor> Fp8Weights::tensors() const {
+  std::vector<fixtures::NamedTensor> tensors{{"fp8:made", made_}};
+  tensors.insert(tensors.end(), copies_.begin(), copies_.end());
+  return tensors;
 }
 
 at::Tensor copies_made(const std::vector<fixtures::NamedTensor>& ledgers) {

@@ -58,7 +58,7 @@ class Fp8Weights {
   /// "fp8:made" [L/pp, W] int64: how often the copy of each of a layer's W weights was made in the
   /// last step. Each weight has its own element, because the copies of an overlapped shared expert
   /// are made on another stream. And "fp8:NAME" for each copy.
-  std::vector<fixtures::NamedTensor> probes() const;
+  std::vector<fixtures::NamedTensor> tensors() const;
   /// [] bool, static: the flag of set_first_microbatch().
   const at::Tensor& first() const { return first_; }
 

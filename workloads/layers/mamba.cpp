@@ -83,7 +83,7 @@ at::Tensor Mamba::to_groups(const at::Tensor& x, const ForwardPass& pass) const 
   const at::Tensor pieces =
       comm::all_to_all(sent, layout_.cp_group).unflatten(2, {2, -1});  // [cp, B, 2, S/2, G', C]
   const at::Tensor in_order = at::cat({pieces.select(2, 0), pieces.select(2, 1).flip(0)});
-  return pass.faults.scanned(in_order, pieces).transpose(0, 1).flatten(1, 2);
+  return pass.faults.scan_input(in_order, pieces).transpose(0, 1).flatten(1, 2);
 }
 
 /// The inverse: y [B, A, G', C] to [B, S, G/T, C].

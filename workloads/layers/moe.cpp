@@ -144,7 +144,7 @@ Routing Moe::route(const at::Tensor& hidden, const ForwardPass& pass) const {
     if (!pass.again)
       pass.experts.routed(layer_, assigned, assigned.logical_and(place.ge(capacity_)));
   }
-  within = pass.faults.carried(within, capacity_);
+  within = pass.faults.dispatched(within, capacity_);
   return {probabilities * within, within};
 }
 

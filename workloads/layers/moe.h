@@ -4,9 +4,8 @@
 // tokens, so before the experts they gather the tokens that arrived at any of them, and after the
 // experts they reduce and scatter the partial sums. Tokens travel to the experts and back in three
 // ways:
-//   drop and pad  An expert takes at most C tokens and is padded to C, so all shapes are fixed and
-//   a
-//                 graph may hold the whole layer. All-to-all.
+//   drop and pad  An expert takes at most C tokens and is padded to C, so all shapes are fixed, and
+//                 a graph may hold the whole layer. All-to-all.
 //   dropless      No token is dropped, so shapes depend on the tokens. The host reads how many each
 //                 expert has, so exchanges and experts are eager; a graph may hold the router and
 //                 the preprocessing. All-to-all, in which each part is padded to the largest part

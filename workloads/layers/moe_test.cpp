@@ -238,7 +238,7 @@ TEST(Moe, RefusesLayoutsThatItCannotSplit) {
         Row{{.dp = 2, .ep = 4}, "got tp * cp * dp = 2 and ep * etp = 4"},
         Row{{.dp = 2, .ep = 2, .etp = 2}, "got tp * cp * dp = 2 and ep * etp = 4"},
         Row{{.dp = 2, .etp = 2},
-            "got etp = 2 and linear_bias; want one of them; why: a bias behind a reduce-scatter"},
+            "got etp = 2 and linear_bias; want one of them; why: a bias after a reduce-scatter"},
         Row{{.tp = 2},
             "got experts = 4 and tp = 2 without sequence parallelism; want tp = 1 or sequence "
             "parallelism; why: rule R247"}}) {

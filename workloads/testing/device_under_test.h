@@ -1,5 +1,6 @@
-// The device of a test program, sim or cuda as linked: one per process, made before the first
-// tensor and never destroyed, because tensors of static lifetime inside LibTorch may outlive main.
+// The device of a test program, sim or cuda depending on what is linked: one per process, made
+// before the first tensor and never destroyed, because tensors of static lifetime inside LibTorch
+// may outlive main.
 #pragma once
 
 #include "fixtures/device/device.h"
@@ -16,6 +17,7 @@ inline capture::Device& device_under_test() {
   return *device;
 }
 
+/// The elements of a tensor as floats, after waiting for the device.
 inline std::vector<float> on_host(const at::Tensor& tensor) {
   device_under_test().synchronize();
   const at::Tensor copy = tensor.detach().contiguous().cpu().to(at::kFloat);

@@ -1,6 +1,6 @@
 // The ranks of a test program that mpirun started: MPI, and the process groups of one layout after
-// the other. Ranks stay together: tests use expectations only, never an early return between two
-// collectives.
+// another. All ranks must issue the same collectives, so tests use expectations only, never an
+// early return between two collectives.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,9 +18,11 @@
 
 namespace graphproof::engines {
 
+/// The for_each functions call `body` with every layout of one kind, after making its process
+/// groups.
 class RanksUnderTest : public testing::Environment {
  public:
-  // Enough for a machine whose cores are shared; nothing here waits for it unless a rank is lost.
+  // Long enough for a machine with other load. It only elapses if a rank is lost.
   static constexpr comm::Milliseconds kLimit{60'000};
 
   void SetUp() override {
@@ -38,7 +40,7 @@ class RanksUnderTest : public testing::Environment {
     world_->finalize(kLimit);
   }
 
-  /// Every (tp, dp) of the world's size, made the current one in turn.
+  /// Every (tp, dp) with tp * dp equal to the size of the world.
   template <class Body>
   void for_each_layout(Body body) {
     for (int tp = 1; tp <= world_->size(); ++tp) {
@@ -55,8 +57,8 @@ class RanksUnderTest : public testing::Environment {
                              .dp_group = "dp"});
     }
   }
-  /// Every (pp, tp, dp) of the world's size with two stages or more, each of `vpp` chunks; tensor
-  /// parallel ranks share a sequence.
+  /// Every (pp, tp, dp) of the size of the world with two or more stages of `vpp` chunks each and
+  /// with sequence parallelism.
   template <class Body>
   void for_each_pipeline_layout(int vpp, Body body) {
     for (int pp = 2; pp <= world_->size(); ++pp)
@@ -86,8 +88,8 @@ class RanksUnderTest : public testing::Environment {
                                .pp_group = "pp"});
       }
   }
-  /// Every (pp, dp) of the world's size with two stages or more, each of `vpp` chunks, experts
-  /// whole and split over all ranks of a stage.
+  /// Every (pp, dp) of the size of the world with two or more stages of `vpp` chunks each, with ep
+  /// = 1 and with ep over all ranks of a stage.
   template <class Body>
   void for_each_expert_pipeline_layout(int vpp, Body body) {
     for (int pp = 2; pp <= world_->size(); ++pp) {
@@ -117,9 +119,9 @@ class RanksUnderTest : public testing::Environment {
       }
     }
   }
-  /// Every (cp, tp, dp) of the world's size with two context parallel ranks or more, and with half
-  /// of the ranks on a second pipeline stage, both ways to exchange keys and values; tensor
-  /// parallel ranks share a sequence. Experts, if any, are split over all ranks of a stage.
+  /// Every (cp, tp, dp) of the size of the world with two or more context parallel ranks and
+  /// sequence parallelism, on one stage and on two, with both methods to exchange keys and values.
+  /// Experts, if any, are split over all ranks of a stage.
   template <class Body>
   void for_each_context_parallel_layout(Body body) {
     const int world = world_->size();
@@ -165,7 +167,7 @@ class RanksUnderTest : public testing::Environment {
           }
         }
   }
-  /// Every (tp, dp) in which tensor parallel ranks share a sequence.
+  /// Every (tp, dp) with sequence parallelism.
   template <class Body>
   void for_each_sequence_parallel_layout(Body body) {
     for_each_layout([&](workloads::Layout layout) {
@@ -173,7 +175,7 @@ class RanksUnderTest : public testing::Environment {
       if (layout.tp > 1) body(layout);
     });
   }
-  /// Every ep that divides the world's size, all ranks data parallel.
+  /// Every ep that divides the size of the world, with all ranks data parallel.
   template <class Body>
   void for_each_expert_layout(Body body) {
     const int dp = world_->size();
@@ -195,9 +197,8 @@ class RanksUnderTest : public testing::Environment {
                              .edp_group = "edp"});
     }
   }
-  /// Every (tp, cp, dp) of the world's size with every (ep, etp) that its ranks can share, of each
-  /// at most two, tensor parallel ranks sharing a sequence; but not those of
-  /// for_each_expert_layout.
+  /// Every (tp, cp, dp) of the size of the world with every possible (ep, etp), tp, cp, ep and etp
+  /// at most two, with sequence parallelism; without the layouts of for_each_expert_layout.
   template <class Body>
   void for_each_split_expert_layout(Body body) {
     const int world = world_->size();
@@ -245,7 +246,7 @@ class RanksUnderTest : public testing::Environment {
   std::unique_ptr<comm::ProcessGroups> groups_;
 };
 
-/// Those of this program, GoogleTest's own to set up and end.
+/// The ranks of this program. GoogleTest owns them.
 inline RanksUnderTest* const ranks =
     static_cast<RanksUnderTest*>(testing::AddGlobalTestEnvironment(new RanksUnderTest));
 

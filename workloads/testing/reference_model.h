@@ -1,7 +1,7 @@
-// The reference model once more, for tests: in double precision on the host, from library operators
-// that the model itself doesn't use, rotations written as complex products, experts as a loop over
-// experts, the selective scan as a loop over tokens. A router's score correction is that of the
-// first step, zero.
+// A second implementation of the reference model, for tests: in double precision on the host, with
+// library operators that the model itself does not use, rotations as complex products, a loop over
+// experts and a loop over tokens for the selective scan. The score correction of routers is zero,
+// as in the first step.
 #pragma once
 
 #include <algorithm>
@@ -17,9 +17,10 @@
 
 namespace graphproof::workloads {
 
+/// The model on one rank. Used by one thread.
 class ReferenceModel {
  public:
-  /// `parameters` of a TrainStep on one rank, copied. `masks` as TrainStep::masks() left them;
+  /// Copies the `parameters` of a TrainStep on one rank. `masks` are those of TrainStep::masks();
   /// empty without dropout.
   ReferenceModel(const ModelConfig& config, const std::vector<fixtures::NamedTensor>& parameters,
                  const std::vector<fixtures::NamedTensor>& masks = {})
@@ -29,8 +30,8 @@ class ReferenceModel {
     for (const auto& [name, mask] : masks) masks_[name.substr(5)] = mask.cpu().to(at::kDouble);
   }
 
-  /// The mean loss over the microbatches; leaves gradients, those of what routers add to it
-  /// included.
+  /// Returns the mean loss over the microbatches and computes gradients, including those of the
+  /// losses that routers add.
   double loss(const Batch& batch) {
     at::Tensor total = at::zeros({}, at::kDouble);
     of_routers_ = at::zeros({}, at::kDouble);
@@ -42,9 +43,9 @@ class ReferenceModel {
   const at::Tensor& gradient(const std::string& parameter) const {
     return parameters_.at(parameter).grad();
   }
-  /// How far the last loss was from another choice of experts or another drop: the least difference
-  /// between a number that decided and the next one. Differences of fp32 rounding must be well
-  /// below it, or nothing can be compared.
+  /// The distance of the last loss from a different choice of experts or a different drop: the
+  /// smallest difference between a number that decided and the next one. It must be well above
+  /// differences of fp32 rounding, or the models are not comparable.
   double decision_margin() const { return margin_; }
 
  private:
@@ -97,7 +98,7 @@ class ReferenceModel {
     return (losses * batch.weights[m].cpu().to(at::kDouble).view({-1})).sum();
   }
 
-  // [B, S] int64: tokens before each one in its sequence or document.
+  // [B, S] int64: the number of tokens before each token in its sequence or document.
   at::Tensor positions(const Batch& batch, std::size_t m) const {
     at::Tensor counted = at::arange(config_.seq_length).repeat({config_.microbatch_size, 1});
     if (!config_.packed) return counted;
@@ -124,12 +125,13 @@ class ReferenceModel {
     const at::Tensor angles =
         positions(batch, m).to(at::kDouble).unsqueeze(2) *
         at::pow(10000.0, -at::arange(0, width, 2, at::kDouble) / double(width));
-    const at::Tensor turn = at::polar(at::ones_like(angles), angles).unsqueeze(2);
+    const at::Tensor rotation = at::polar(at::ones_like(angles), angles).unsqueeze(2);
     const auto rotate = [&](const at::Tensor& heads) {
       if (config_.position_embedding != PositionEmbedding::rope) return heads.transpose(1, 2);
       const auto halves = heads.chunk(2, -1);
-      const at::Tensor turned = at::complex(halves[0], halves[1]) * turn;
-      return at::cat({at::real(turned), at::imag(turned)}, -1).transpose(1, 2);  // [B, heads, S, D]
+      const at::Tensor rotated = at::complex(halves[0], halves[1]) * rotation;
+      return at::cat({at::real(rotated), at::imag(rotated)}, -1)
+          .transpose(1, 2);  // [B, heads, S, D]
     };
     const at::Tensor qkv =
         linear(x, name + ".qkv").view({rows, length, groups, of_group + 2, width});
@@ -147,7 +149,7 @@ class ReferenceModel {
     return linear(context.reshape({rows, length, config_.hidden}), name + ".projection");
   }
 
-  // Documents one by one, as sequences of their own.
+  // Each document is computed as a separate sequence.
   at::Tensor mixer(const at::Tensor& x, const std::string& name,
                    const at::Tensor& positions) const {
     std::vector<at::Tensor> rows;

@@ -1,4 +1,4 @@
-// What a call refuses and with which words, for tests.
+// The message with which a call refuses its arguments, for tests.
 #pragma once
 
 #include <string>

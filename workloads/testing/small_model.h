@@ -1,4 +1,4 @@
-// Sizes for replays, whose tests run each step many times: what they show is no question of sizes.
+// Small sizes for tests that replay each step many times, whose results do not depend on sizes.
 #pragma once
 
 #include "workloads/config/model_config.h"

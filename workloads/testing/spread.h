@@ -1,7 +1,8 @@
-// A test's rows (engines, cuts, models) over its layouts. All pairs are more than a commit has time
-// for: each row runs on as few layouts, and each layout with as few rows, as leaves none of them
-// out. GRAPHPROOF_EVERY_LAYOUT=1 runs all pairs (the target every_layout); the profile `layouts`
-// covers pairs of values through the rank program.
+// Distributes the rows of a test (engines, captured modules, models) over its layouts. Running all
+// pairs takes too long for every commit, so each row runs on as few layouts and each layout with as
+// few rows as possible, such that every row and every layout runs. GRAPHPROOF_EVERY_LAYOUT=1 runs
+// all pairs (the target every_layout). The profile `layouts` covers pairs of values with the rank
+// program.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +12,8 @@
 namespace graphproof::engines {
 
 /// Calls body(row, layout...) for the pairs that run. each_layout(row, visit) calls
-/// visit(layout...) for the layouts that the row fits on, in the same order on all ranks, and is
-/// called twice a row: rank counts must not depend on the rank.
+/// visit(layout...) for the layouts on which the row can run, in the same order on all ranks. It is
+/// called twice for each row.
 template <class Rows, class EachLayout, class Body>
 void spread(const Rows& rows, EachLayout each_layout, Body body) {
   const bool every = std::getenv("GRAPHPROOF_EVERY_LAYOUT") != nullptr;

@@ -1,5 +1,5 @@
-// For tests of layouts: a training step after one forward and backward, and how far two results lie
-// apart.
+// For tests of layouts: a training step after one forward and backward, and the distance of two
+// results.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,14 +16,14 @@
 
 namespace graphproof::engines {
 
-/// On a stream of its own.
-struct Ran {
-  Ran(const workloads::ModelConfig& config, const workloads::Layout& layout,
-      fixtures::Fault fault = fixtures::Fault::none)
+/// A training step on its own stream, after one forward and backward.
+struct StepAfterBackward {
+  StepAfterBackward(const workloads::ModelConfig& config, const workloads::Layout& layout,
+                    fixtures::Fault fault = fixtures::Fault::none)
       : stream(workloads::device_under_test().stream_from_pool()),
         guard(stream),
         step(config, layout, workloads::device_under_test(), 1, faults::plant(fault)) {
-    step.recording(true);  // as the planted faults of a capture want it; nothing else asks
+    step.recording(true);  // some faults are planted only in a capture; nothing else reads it
     step.forward_backward(
         workloads::make_batch(config, layout, 1, 0, workloads::device_under_test().torch_device()));
   }
@@ -37,7 +37,7 @@ struct Ran {
   workloads::TrainStep step;
 };
 
-/// Largest difference over the largest element of `want`.
+/// The largest difference of an element, divided by the largest element of `want`.
 inline double distance(const std::vector<float>& got, const std::vector<float>& want) {
   EXPECT_EQ(got.size(), want.size());
   double largest = 0, difference = 0;

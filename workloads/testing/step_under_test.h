@@ -1,5 +1,5 @@
-// For tests: a training step on one rank, the stream that it was built on and runs on, and the
-// first batch.
+// For tests: a training step on one rank, the stream on which it was built and runs, and the first
+// batch.
 #pragma once
 
 #include <numeric>
@@ -10,6 +10,7 @@
 
 namespace graphproof::workloads {
 
+/// Owns the step; its stream is current while it exists.
 struct StepUnderTest {
   static constexpr std::uint64_t kSeed = 11;
 
@@ -20,7 +21,7 @@ struct StepUnderTest {
         step(config, {}, device, kSeed, faults::plant(fault)),
         batch(make_batch(config, {}, kSeed, 0, device.torch_device())) {}
 
-  /// Runs forward and backward; the mean over the microbatches.
+  /// Runs forward and backward and returns the mean loss over the microbatches.
   double mean_loss() {
     step.forward_backward(batch);
     const auto losses = on_host(step.losses());

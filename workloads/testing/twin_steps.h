@@ -1,5 +1,6 @@
-// Two copies of one training step in lockstep, an eager one and one under an engine, for this
-// folder's tests: the same batches and rates, compared byte for byte after each step.
+// Two copies of one training step in lockstep, one eager and one under an engine, for tests of
+// engines: they get the same batches and learning rates and are compared byte for byte after each
+// step.
 #pragma once
 
 #include <map>
@@ -18,7 +19,7 @@
 
 namespace graphproof::engines {
 
-/// Keeps what an engine reports, and poisons the outputs before each replay.
+/// Records the reports of an engine, and poisons the outputs before each replay.
 struct Witness : Observer {
   explicit Witness(const capture::Device& device) : addresses(device), device_(device) {}
 
@@ -58,7 +59,7 @@ struct Witness : Observer {
   void failed_capture(const CaptureReport& report) override { failures.push_back(report); }
 
   std::vector<std::string> calls, moved_tensors;
-  std::vector<std::string> changed_by;  // captures that left another state
+  std::vector<std::string> changed_by;  // captures that changed the state
   std::vector<CaptureReport> reports, failures;
   std::string state_before, state_after;
   fixtures::AddressRegistry addresses;
@@ -70,11 +71,12 @@ struct Witness : Observer {
   const capture::Device& device_;
 };
 
+/// Owns both steps, the engine and what it reports.
 class TwinSteps {
  public:
   static constexpr std::uint64_t kSeed = 5;
 
-  /// `fault` is planted in the engine and in its copy of the step; the eager copy is sound.
+  /// `fault` is planted in the engine and its copy of the step; the eager copy is sound.
   TwinSteps(const workloads::ModelConfig& config, const workloads::Layout& layout,
             const EngineConfig& engine, fixtures::Fault fault = fixtures::Fault::none)
       : TwinSteps(config, layout, engine, faults::plant(fault)) {}
@@ -93,7 +95,8 @@ class TwinSteps {
     graph = make_engine(engine, device_, stream_, graph_step_, &witness);
   }
 
-  /// Runs step `index` in both; another batch and another rate each time. Returns how they compare.
+  /// Runs step `index` in both, each index with another batch and another rate, and returns how
+  /// they compare.
   fixtures::Comparison step(std::int64_t index) {
     const auto batch =
         workloads::make_batch(config_, layout_, kSeed, index, device_.torch_device());
@@ -128,7 +131,7 @@ class TwinSteps {
   workloads::TrainStep& eager_step() { return eager_step_; }
 };
 
-/// For messages: nothing where both are equal.
+/// A text for messages; empty if both are equal.
 inline std::string difference(const fixtures::Comparison& comparison) {
   if (comparison.equal) return {};
   const auto& m = *comparison.mismatch;

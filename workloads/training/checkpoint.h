@@ -1,9 +1,9 @@
-// What a training job saves so that another goes on where it was: parameters, what the optimizer
-// keeps, random numbers. Host copies, which outlive the model that they came from.
+// What a training job saves so that another job can continue from it: parameters, optimizer state,
+// random numbers. The copies are on the host and outlive the model that they came from.
 //
-// Loading copies into the memory that is there, as Megatron-LM's load_state_dict: graphs that hold
-// its addresses go on with the loaded values. (Loading by assignment
-// is the planted fault weight_rebound.)
+// Loading copies into the existing memory, as Megatron-LM's load_state_dict does, so that graphs
+// that hold its addresses continue with the loaded values. (Loading by assignment is the planted
+// fault weight_rebound.)
 #pragma once
 
 #include <ATen/ATen.h>
@@ -15,20 +15,22 @@
 
 namespace graphproof::workloads {
 
+/// The state of one rank.
 class Checkpoint {
  public:
-  /// Between two steps, outside captures. Waits for the device. With a distributed optimizer each
-  /// rank saves what it owns, and with overlap_param_gather it holds other ranks' parameters as
-  /// they were one step before: the next step gathers them.
+  /// Copies the state of `step` between two steps, outside captures. Waits for the device. With the
+  /// distributed optimizer each rank saves the state that it owns. With overlap_param_gather the
+  /// parameters of other ranks are those of the step before, because only the next step gathers
+  /// them.
   explicit Checkpoint(TrainStep& step);
 
-  /// Enqueues on the current stream, between two steps, outside captures. `step` is of the same
-  /// configuration and layout and of any seed; std::logic_error otherwise.
+  /// Enqueues the copies on the current stream, between two steps, outside captures. Throws
+  /// std::logic_error unless `step` has the same configuration and layout; its seed may differ.
   void load_into(TrainStep& step) const;
 
  private:
   std::vector<fixtures::NamedTensor> tensors_;
-  std::vector<at::Tensor> generators_;  // states; of the plain tracker none
+  std::vector<at::Tensor> generators_;  // their states; empty with the plain tracker
 };
 
 }  // namespace graphproof::workloads

@@ -23,7 +23,7 @@ ModelConfig small_job() {
           .optimizer = OptimizerKind::adam};
 }
 
-/// A job that trains on batches of its own seed's data, whatever its weights' seed is.
+/// A job that trains on the batches of its data seed, independently of the seed of its weights.
 struct Job {
   explicit Job(std::uint64_t seed, Fault fault = Fault::none,
                const ModelConfig& config_ = small_job())
@@ -31,8 +31,8 @@ struct Job {
         stream(device_under_test().stream_from_pool()),
         guard(stream),
         step(config, {}, device_under_test(), seed, faults::plant(fault)) {}
-  void train(std::int64_t first, std::int64_t behind) {
-    for (std::int64_t i = first; i < behind; ++i) {
+  void train(std::int64_t first, std::int64_t end) {
+    for (std::int64_t i = first; i < end; ++i) {
       step.learning_rate(0.01);
       step.forward_backward(make_batch(config, {}, 3, i, device_under_test().torch_device()));
       step.optimizer_step();
@@ -50,7 +50,7 @@ struct Job {
   TrainStep step;
 };
 
-TEST(Checkpoint, GoesOnWithTheSameBitsInAModelOfAnotherSeedUnlessRandomNumbersAreLeftOut) {
+TEST(Checkpoint, ContinuesWithTheSameBitsInAModelOfAnotherSeedUnlessRandomNumbersAreLeftOut) {
   for (const Fault fault : {Fault::none, Fault::checkpoint_without_random_numbers}) {
     Job first(1, fault), second(2);
     first.train(0, 2);
@@ -77,14 +77,14 @@ TEST(Checkpoint, OfAnotherConfigurationIsRefused) {
   ModelConfig wider = small_job(), plain = small_job();
   wider.ffn = 128;
   plain.optimizer = OptimizerKind::sgd;
-  for (const auto& [config, said] : {std::pair{wider, "want the same name and shape"},
-                                     std::pair{plain, "for a model that keeps"}}) {
+  for (const auto& [config, message] : {std::pair{wider, "want the same name and shape"},
+                                        std::pair{plain, "for a model that keeps"}}) {
     Job other(1, Fault::none, config);
     try {
       saved.load_into(other.step);
       ADD_FAILURE() << "loaded";
     } catch (const std::logic_error& error) {
-      EXPECT_NE(std::string(error.what()).find(said), std::string::npos) << error.what();
+      EXPECT_NE(std::string(error.what()).find(message), std::string::npos) << error.what();
     }
   }
 }

@@ -11,10 +11,10 @@ namespace graphproof::workloads {
 namespace {
 
 constexpr std::int64_t kElementBytes = sizeof(float);
-// What PyTorch's allocator maps at a time in an expandable segment (c10/core/AllocatorConfig.h,
-// large_segment_size).
+// The size of the pieces that PyTorch's allocator maps in an expandable segment
+// (c10/core/AllocatorConfig.h, large_segment_size).
 constexpr std::int64_t kPiece = std::int64_t{20} << 20;
-// The input around the first border, the result two borders further, one piece of slack at each
+// The input is at the first border and the result two borders further, with one spare piece at each
 // end.
 constexpr std::int64_t kPieces = 5;
 // Sums of up to 2^16 ranks stay below 2^24, where fp32 is exact.
@@ -41,7 +41,7 @@ enum class Result { sum, own_part_of_sum, everybodys, of_the_one_before };
 
 struct Kind {
   std::string_view name;
-  bool in_is_part, out_is_part;  // that buffer has B / N bytes, otherwise B
+  bool in_is_part, out_is_part;  // the buffer has B / N bytes; otherwise it has B
   Result result;
   void (*run)(at::Tensor& out, const at::Tensor& in, const std::string& group);
 };
@@ -53,16 +53,16 @@ constexpr std::array kKinds = {
     Kind{"send_recv", false, false, Result::of_the_one_before, run_send_recv},
 };
 
-/// Buffers begin here, as the allocator's own blocks do.
+/// The alignment of buffers in bytes, that of the allocator's own blocks.
 constexpr std::int64_t kAligned = 512;
 
 std::int64_t aligned(std::int64_t bytes) { return (bytes + kAligned - 1) / kAligned * kAligned; }
 
-/// How far apart the arena's borders are: the allocator's pieces, or just room for a buffer where
-/// the device has none.
+/// The distance of the arena's borders in bytes: that of the allocator's pieces, or the room for
+/// one buffer on a device without pieces.
 std::int64_t border_distance(const capture::Device& device, std::int64_t bytes) {
-  const at::Tensor probe = at::empty({1}, at::TensorOptions().device(device.torch_device()));
-  return device.physical_span(device.address(probe)).bytes > 0 ? kPiece : aligned(bytes);
+  const at::Tensor sample = at::empty({1}, at::TensorOptions().device(device.torch_device()));
+  return device.physical_span(device.address(sample)).bytes > 0 ? kPiece : aligned(bytes);
 }
 
 const Kind& kind_of(const std::string& collective) {
@@ -95,8 +95,7 @@ Collective::Collective(CollectiveConfig config, capture::Device& device)
   if (const capture::PhysicalSpan span = device_.physical_span(begin); span.bytes > 0) {
     const auto to_border =
         static_cast<std::int64_t>(span.begin + static_cast<std::uint64_t>(span.bytes) - begin);
-    // Where one allocation backs the whole arena there is no border, and offsets are all that can
-    // differ.
+    // If one allocation backs the whole arena there is no border, and only offsets can differ.
     if (to_border <= kPiece) first_border_ = to_border;
   }
   const bool across = config_.per_rank && index_ % 2 == 1;

@@ -1,5 +1,5 @@
-// The single collective in one process, over a wire that echoes, on the simulated device.
-// suites/rank_program_test runs it on real ranks.
+// The single collective in one process, with a transport that echoes, on the simulated device.
+// suites/rank_program_test runs it on several ranks.
 #include "workloads/training/collective.h"
 
 #include <gtest/gtest.h>
@@ -16,8 +16,8 @@ namespace {
 
 constexpr std::int64_t kPiece = std::int64_t{20} << 20;
 
-/// The CPU with memory that consists of pieces, as an expandable segment does; borders lie `shift`
-/// bytes behind the multiples of a piece.
+/// The CPU with memory that consists of pieces, like an expandable segment. The borders are `shift`
+/// bytes after the multiples of a piece.
 class PiecewiseDevice final : public fixtures::CpuDevice {
  public:
   explicit PiecewiseDevice(std::int64_t shift) : shift_(static_cast<std::uint64_t>(shift)) {}
@@ -57,7 +57,7 @@ std::string message_of(const std::function<void()>& call) {
   return "no error";
 }
 
-TEST_F(CollectiveTest, LargestBufferHasTheBytesThatTheAxisSays) {
+TEST_F(CollectiveTest, LargestBufferHasTheBytesOfTheAxis) {
   as_rank(0);
   struct Row {
     const char* collective;

@@ -9,8 +9,9 @@
 namespace graphproof::workloads {
 namespace {
 
-/// The documents of one sequence of `length` tokens: the first has at least two of them, so that
-/// something is counted; at most a quarter of the sequence is padding.
+/// The document number of each of the `length` tokens of a sequence. The first document has at
+/// least two tokens, so that at least one token has a loss, and at most a quarter of the sequence
+/// is padding.
 std::vector<std::int64_t> documents_of(const Draw& draw, std::int64_t length) {
   const std::int64_t padding = draw.below(length / 4 + 1, 0),
                      longest = std::max<std::int64_t>(2, length / 2);
@@ -33,7 +34,7 @@ Batch make_batch(const ModelConfig& config, const Layout& layout, std::uint64_t 
   const at::Tensor positions = own_positions(config, layout);
   Batch batch;
   for (std::int64_t m = 0; m < config.microbatches; ++m) {
-    // One token more than the length: labels are the tokens moved by one.
+    // One token more than the length, because labels are the tokens shifted by one.
     std::vector<std::int64_t> drawn, documents;
     for (std::int64_t b = 0; b < rows; ++b) {
       const std::int64_t sequence = (layout.dp_rank * config.microbatches + m) * rows + b;

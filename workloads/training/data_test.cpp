@@ -65,7 +65,7 @@ TEST(Data, TensorParallelRanksReadTheSameSamples) {
                         make_batch(kConfig, {.tp = 2, .tp_rank = 1}, 1, 3, at::kCPU).tokens[1]));
 }
 
-TEST(Data, PackedSequencesAreDocumentsOneBehindTheOtherAndPadding) {
+TEST(Data, PackedSequencesAreConsecutiveDocumentsAndPadding) {
   ModelConfig config = kConfig;
   config.seq_length = 16;
   config.packed = true;

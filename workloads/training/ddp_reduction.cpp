@@ -13,7 +13,7 @@
 namespace graphproof::workloads {
 namespace {
 
-// DDP's are 1 and 25 MiB: models here must have several buckets.
+// DDP's defaults are 1 and 25 MiB. They are smaller here so that small models have several buckets.
 constexpr std::int64_t kDdpFirstBucketBytes = 1 << 15, kDdpBucketBytes = 1 << 17;
 
 std::shared_ptr<c10d::Reducer> make_reducer(std::vector<at::Tensor> parameters,
@@ -23,8 +23,8 @@ std::shared_ptr<c10d::Reducer> make_reducer(std::vector<at::Tensor> parameters,
       parameters,
       {static_cast<std::size_t>(kDdpFirstBucketBytes), static_cast<std::size_t>(kDdpBucketBytes)},
       sparse));
-  // As DDP: gradients come in the reverse order of the parameters, until the first backward has
-  // shown theirs.
+  // As in DDP: gradients are expected in the reverse order of the parameters, until the first
+  // backward shows the actual order.
   std::reverse(buckets.begin(), buckets.end());
   return std::make_shared<c10d::Reducer>(
       std::move(parameters), std::move(buckets), std::move(group), sparse, kDdpBucketBytes,

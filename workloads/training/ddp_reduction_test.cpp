@@ -10,7 +10,7 @@
 namespace graphproof::workloads {
 namespace {
 
-// Of two ranks, of which the other holds five times as much: sum 6 x, mean 3 x.
+// Two ranks, of which the second holds 5 x: the sum is 6 x and the mean 3 x.
 constexpr double kEchoSum = 6, kEchoMean = 3;
 
 class DdpReductionTest : public testing::Test {
@@ -51,7 +51,7 @@ class DdpReductionTest : public testing::Test {
   std::vector<at::Tensor> parameters_, buffer_;
 };
 
-TEST_F(DdpReductionTest, TheLastBackwardLeavesTheMeansWhereTheGradientsLie) {
+TEST_F(DdpReductionTest, TheLastBackwardWritesTheMeansInPlace) {
   DdpReduction reduction(parameters_, comm::torch_group("dp", at::kCPU));
   EXPECT_EQ(reduction.buckets(), 2u);
   for (int step = 0; step < 14;

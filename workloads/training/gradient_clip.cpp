@@ -8,8 +8,8 @@ namespace {
 
 at::Tensor sum_of_squares(const at::Tensor& x) { return x.square().sum(at::kDouble).view({1}); }
 
-/// 1 for the elements that this rank counts: its shards, what all tensor parallel ranks hold on the
-/// first of them, and tied embeddings on the first stage.
+/// 1 for the elements that this rank counts: its shards; parameters that all tensor parallel ranks
+/// hold, on the first of them; tied embeddings on the first stage.
 at::Tensor counted_elements(const Parameters& parameters, const ParameterBuffer& buffer,
                             const Layout& layout) {
   at::Tensor counted = at::ones_like(buffer.flat());
@@ -42,8 +42,8 @@ void GradientClip::clip() {
   if (layout_.tp > 1) comm::all_reduce_(shared, layout_.tp_group);
   if (gradients_.experts().numel() > 0) {
     at::Tensor experts = sum_of_squares(gradients_.experts());
-    // Each element is owned once among the ranks of a stage, or held once among those that the
-    // experts are split over.
+    // Each element is owned by one rank of a stage, or held by one of the ranks over which the
+    // experts are split.
     if (sharded_) {
       comm::all_reduce_(experts, layout_.replica_group());
       if (layout_.tp > 1) comm::all_reduce_(experts, layout_.tp_group);
@@ -55,7 +55,7 @@ void GradientClip::clip() {
   }
   if (layout_.pp > 1) comm::all_reduce_(shared, layout_.pp_group);
   norm_.copy_(shared.sqrt());
-  // Megatron-LM's epsilon against a norm of zero.
+  // Megatron-LM's epsilon, which avoids a division by a norm of zero.
   constexpr double kEpsilon = 1e-6;
   at::Tensor(gradients_.flat()).mul_((kLargestGradientNorm / (norm_ + kEpsilon)).clamp_max(1.0));
 }

@@ -10,9 +10,10 @@
 namespace graphproof::workloads {
 namespace {
 
-/// How often a backward adds to the gradient of a parameter. Autograd sums what one backward makes
-/// and adds once; layer by layer (overlap_ep_comm) each piece has a backward of its own, so a tied
-/// embedding is added to by the head first and at the end again.
+/// How often a backward adds to the gradient of a parameter. Autograd sums the gradients of one
+/// backward and adds once. If the step runs layer by layer (overlap_ep_comm), each piece has its
+/// own backward, so a tied embedding gets two additions: first from the head, at the end from the
+/// embedding.
 std::int64_t additions(const ModelConfig& config, const Layout& layout, const std::string& name) {
   const bool on_one_stage = layout.first_stage() && layout.last_stage();
   return config.overlap_ep_comm && config.tied_embeddings && on_one_stage &&
@@ -55,10 +56,10 @@ GradientReduction::GradientReduction(const ModelConfig& config, const Layout& la
     buckets_.push_back({.bucket = std::move(bucket), .own = own, .additions = count});
   }
   if (config.distributed_optimizer) own_ = at::zeros({own_elements}, gradients.flat().options());
-  if (config.overlap_grad_reduce) hang_hooks(parameters);
+  if (config.overlap_grad_reduce) register_hooks(parameters);
 }
 
-void GradientReduction::hang_hooks(const Parameters& parameters) {
+void GradientReduction::register_hooks(const Parameters& parameters) {
   for (std::size_t b = 0; b < buckets_.size(); ++b)
     for (const std::size_t i : buckets_[b].bucket.parameters) {
       bucket_of_[parameters.all()[i].tensor.unsafeGetTensorImpl()] = b;
@@ -127,12 +128,11 @@ void GradientReduction::finish() {
     checks_.gradients(gradients_.flat());
     if (!ddp_ && config_.experts > 0 && layout_.expert_replicas() > 1)
       comm::all_reduce_(gradients_.experts(),
-                        layout_.edp_group);  // each tensor parallel rank had tokens of its own
+                        layout_.edp_group);  // each tensor parallel rank had its own tokens
   } else {
     for (Reduced& bucket : buckets_)
       if (!bucket.done)
-        reduce(
-            bucket);  // without overlap, or of a parameter that took no part in the last microbatch
+        reduce(bucket);  // without overlap, or if the last backward missed one of its parameters
     if (config_.overlap_grad_reduce) {
       c10::Event reduced = side_.record();
       side_.join(reduced);

@@ -26,18 +26,18 @@ HostChecks::HostChecks(const ModelConfig& config, faults::FaultHooks& faults)
       check_gradients_(config.nan_check_grad),
       faults_(faults) {}
 
-bool HostChecks::asked(bool by_configuration, std::int64_t looked) const {
-  return by_configuration && faults_.host_looks(looked);
+bool HostChecks::due(bool by_configuration, std::int64_t looked) const {
+  return by_configuration && faults_.host_checks(looked);
 }
 
 void HostChecks::loss(const at::Tensor& value, std::int64_t microbatch) {
-  if (!asked(check_loss_, losses_)) return;
+  if (!due(check_loss_, losses_)) return;
   require_finite(value, "loss of microbatch " + std::to_string(microbatch));
   ++losses_;
 }
 
 void HostChecks::gradients(const at::Tensor& gradients) {
-  if (!asked(check_gradients_, gradients_)) return;
+  if (!due(check_gradients_, gradients_)) return;
   require_finite(gradients, "gradients of this rank before their reduction");
   elements_ += gradients.numel();
 }

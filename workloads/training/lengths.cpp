@@ -10,7 +10,8 @@ namespace {
 
 constexpr std::int64_t kShortest = 2;  // tokens: a token and its label
 
-/// The longest of a bucket's steps are of all lengths that no smaller bucket holds, in turn.
+/// The longest microbatch of a step. The steps of a bucket cycle through all lengths that no
+/// smaller bucket holds.
 std::int64_t length_of(const LengthSchedule& schedule, std::int64_t seq_length, std::int64_t step) {
   const auto& buckets = schedule.buckets;
   const std::optional<std::int64_t> bucket = schedule.steps.at(static_cast<std::size_t>(step));
@@ -44,10 +45,10 @@ LengthSchedule length_schedule(std::int64_t seq_length, std::int64_t bound,
   };
   const auto last = static_cast<std::size_t>(bound);
   for (std::size_t bucket = 0; bucket < last; ++bucket) uses(bucket, warmup_steps + 1);
-  uses(0, 1);                    // the oldest graph is now the latest used
-  uses(last, warmup_steps + 1);  // takes the place of the least recently used
+  uses(0, 1);                    // the oldest graph is now the most recently used
+  uses(last, warmup_steps + 1);  // evicts the least recently used
   schedule.steps.emplace_back();
-  uses(last > 1 ? 1 : 0, 1);  // which comes back
+  uses(last > 1 ? 1 : 0, 1);  // the evicted bucket is used again
   uses(last, 2);
   schedule.steps.emplace_back();
   uses(0, 1);

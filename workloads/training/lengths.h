@@ -1,10 +1,10 @@
-// Training steps whose microbatches have lengths of their own, and the lengths that they are padded
-// up to, so that few graphs serve all of them: shape buckets, as serving engines pad a batch to the
-// next size that they captured.
+// Training steps whose microbatches have different lengths, and the lengths to which they are
+// padded so that few graphs serve all of them: shape buckets, as serving engines pad a batch to the
+// next captured size.
 //
-// S, the model's seq_length, is cut into `bound` + 2 equal pieces; all ends of pieces but the last
-// are buckets. So there is one bucket more than a cache of `bound` holds, and a step of more than
-// the largest bucket, which has none.
+// The model's seq_length S is cut into `bound` + 2 equal pieces. The ends of all pieces except the
+// last are the buckets. Hence there is one bucket more than a cache of `bound` holds, and there are
+// steps that exceed the largest bucket.
 #pragma once
 
 #include <cstdint>
@@ -16,22 +16,23 @@
 
 namespace graphproof::workloads {
 
+/// The lengths of a run, in tokens.
 struct LengthSchedule {
   std::vector<std::int64_t> buckets;  // ascending, below S
-  /// Of each step: the bucket of its longest microbatch; nothing where that is beyond the largest.
+  /// For each step the bucket of its longest microbatch; empty if that exceeds the largest bucket.
   std::vector<std::optional<std::int64_t>> steps;
 };
 
-/// Of a cache of `bound` buckets whose graphs are captured after `warmup_steps` eager uses of a
-/// length. Every bucket is warmed up, used and used again; the first one stays in use while the
-/// last one takes the place of another, which then comes back. Throws std::invalid_argument where S
-/// is too short for buckets of their own length.
+/// The schedule for a cache of `bound` buckets that captures after `warmup_steps` eager uses of a
+/// length. Every bucket is warmed up, used and used again. The first bucket stays in use while the
+/// last one evicts another, which is then used again. Throws std::invalid_argument if S is too
+/// short for distinct buckets.
 LengthSchedule length_schedule(std::int64_t seq_length, std::int64_t bound,
                                std::int64_t warmup_steps);
 
-/// The samples of (seed, step), as make_batch(): microbatch m [B, S_m], S_m at most that of the
-/// step, which microbatch 0 of data parallel rank 0 has. So all ranks know the longest without
-/// asking each other. Weights are 1 / (B * S_m).
+/// The samples of (seed, step), as make_batch(), with microbatch m of shape [B, S_m]. The longest
+/// S_m of the step belongs to microbatch 0 of data parallel rank 0, so all ranks know it without
+/// communication. Weights are 1 / (B * S_m).
 Batch make_uneven_batch(const ModelConfig& config, const Layout& layout,
                         const LengthSchedule& schedule, std::uint64_t seed, std::int64_t step,
                         at::Device device);
@@ -39,8 +40,8 @@ Batch make_uneven_batch(const ModelConfig& config, const Layout& layout,
 std::int64_t longest_of(const ModelConfig& config, const LengthSchedule& schedule,
                         std::int64_t step);
 
-/// Every microbatch [B, length], what is behind its end `filler` and of no weight; a longer one is
-/// cut. Nothing attends to the padding, which is behind everything else.
+/// Pads every microbatch to [B, length] with tokens `filler` and weight 0; a longer one is cut. No
+/// token attends to the padding, because it is at the end.
 Batch padded(const Batch& batch, std::int64_t length, std::int64_t filler,
              faults::FaultHooks& faults);
 

@@ -107,7 +107,7 @@ TEST(Lengths, TooShortSequencesAreRefused) {
   }
 }
 
-/// Gradients and losses of a step.
+/// The gradients and losses after a step.
 std::vector<std::vector<float>> left_by(TrainStep& step, const Batch& batch) {
   step.forward_backward(batch);
   std::vector<std::vector<float>> left{on_host(step.losses())};
@@ -115,7 +115,7 @@ std::vector<std::vector<float>> left_by(TrainStep& step, const Batch& batch) {
   return left;
 }
 
-TEST(Lengths, WhatLiesInThePaddingChangesNoBit) {
+TEST(Lengths, TheTokensOfThePaddingChangeNoBit) {
   StepUnderTest under_test(kUneven);
   const LengthSchedule schedule = length_schedule(kUneven.seq_length, 2, 1);
   const Batch batch =

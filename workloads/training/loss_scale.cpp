@@ -10,7 +10,7 @@ namespace graphproof::workloads {
 LossScaleConstants loss_scale_constants(const ModelConfig& config) {
   const auto tokens =
       static_cast<double>(config.microbatches * config.microbatch_size * config.seq_length);
-  // 2^16 is the first power of two that fp16 cannot hold.
+  // 2^16 is the smallest power of two that fp16 cannot represent.
   const int largest = 16 + static_cast<int>(std::ceil(std::log2(tokens)));
   constexpr int kDynamicMargin = 5, kConstantMargin = 10;
   const int margin = config.loss_scaling == LossScaling::dynamic ? kDynamicMargin : kConstantMargin;

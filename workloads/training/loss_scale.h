@@ -1,12 +1,12 @@
-// Loss scaling of fp16 training (Micikevicius et al. 2018), as Megatron-LM's ConstantGradScaler and
-// DynamicGradScaler: the loss is multiplied by a scale before backward, so that small gradients
-// survive fp16; the fp32 main gradients are divided by it; a step whose gradients are not finite
-// somewhere is skipped on all ranks. The dynamic scale halves then, and doubles after
-// `growth_interval` good steps in a row.
+// Loss scaling for fp16 training (Micikevicius et al. 2018), as Megatron-LM's ConstantGradScaler
+// and DynamicGradScaler. The loss is multiplied by a scale before the backward, so that small
+// gradients are representable in fp16, and the fp32 main gradients are divided by it. A step with a
+// gradient that is not finite on any rank is skipped on all ranks. The dynamic scale is then
+// halved, and doubled after `growth_interval` good steps in a row.
 //
-// Megatron-LM reads on the host whether anything was infinite. Here scale, verdict and counts live
-// in device memory and a skipped step is arithmetic, so the same code runs inside a graph and
-// outside.
+// Megatron-LM reads on the host whether a gradient was infinite. Here the scale, that result and
+// the counts are in device memory and a skipped step is arithmetic, so the same code works inside
+// and outside a graph.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -21,39 +21,40 @@
 
 namespace graphproof::workloads {
 
+/// The constants of a scale; factors and `least` are Megatron-LM's (--min-loss-scale).
 struct LossScaleConstants {
-  double initial, least = 1, backoff = 0.5,
-                  growth = 2;  // Megatron-LM's factors and --min-loss-scale
-  std::int64_t growth_interval;
+  double initial, least = 1, backoff = 0.5, growth = 2;
+  std::int64_t growth_interval;  // good steps in a row
 };
-/// For a model of `config`. Megatron-LM begins at 2^32 and grows after 1,000 steps, which in a run
-/// of a few steps would be one long row of skipped steps. The gradient of the logits is at most
-/// scale / tokens of a step; layers and sums over ranks make it 4 to 128 times as much, as seen in
-/// random cases of up to eight layers and four ranks. So the dynamic scale begins 2^5 below the one
-/// for which the logits' just fits into fp16, and grows after each good step: steps are taken and
-/// skipped in turn from the second or third on. The constant one is 2^10 below and never changes:
-/// with 2^8 a random case overflowed after some steps.
+/// The constants for a model of `config`. Megatron-LM starts at 2^32 and grows after 1,000 steps;
+/// in a run of a few steps, every step would be skipped. The gradient of the logits is at most
+/// scale / tokens of a step, and layers and sums over ranks made gradients 4 to 128 times larger in
+/// random cases with up to eight layers and four ranks. Therefore the dynamic scale starts 2^5
+/// below the one for which the logits' gradient just fits into fp16, and grows after each good
+/// step, so that taken and skipped steps alternate from the second or third step on. The constant
+/// scale is 2^10 below; with 2^8 a random case overflowed after some steps.
 LossScaleConstants loss_scale_constants(const ModelConfig& config);
 
+/// The loss scale of one rank. Used by the thread that runs the step.
 class LossScale {
  public:
-  /// `groups`: over which ranks that hold other gradients are spread (model parallel ones); one of
-  /// the name "" or of one rank issues nothing. `faults` outlives it.
+  /// `groups` are those of the ranks that hold different gradients (model parallel ranks). A group
+  /// with the name "" or with one rank enqueues nothing. `faults` outlives it.
   LossScale(const ModelConfig& config, at::Device device, std::vector<std::string> groups,
             faults::FaultHooks& faults);
 
-  /// [] fp32: what the loss is multiplied by.
+  /// [] fp32: the factor of the loss.
   const at::Tensor& scale() const { return scale_; }
-  /// [] bool: whether the last step met something that is not finite, on any rank of the groups.
+  /// [] bool: whether a gradient of the last step was not finite on any rank of the groups.
   const at::Tensor& found() const { return found_; }
 
-  /// Enqueues: gradients /= scale, found() over all ranks of the groups, then the scale of the next
-  /// step. Capturable.
-  ///   gradients  [elements] fp32 in and out  this rank's, all of them
+  /// Enqueues gradients /= scale, then found() over all ranks of the groups, then the scale of the
+  /// next step. May be captured.
+  ///   gradients  [elements] fp32 in and out  all of this rank
   void unscale(at::Tensor gradients);
 
   /// Static: "state:loss_scale.scale" [] fp32, ".good_steps" [] int64 in a row, ".skipped" [] int64
-  /// so far.
+  /// skipped steps so far.
   std::vector<fixtures::NamedTensor> state() const;
 
  private:

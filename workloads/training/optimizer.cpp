@@ -5,9 +5,9 @@
 namespace graphproof::workloads {
 namespace {
 
-/// Calls visit(part, mine) for each bucket: what this rank owns of the parameters, and where it
-/// stands among all that it owns. By bucket and not by parameter, so that all ranks issue the same
-/// operators on the same shapes: their graphs are compared.
+/// Calls visit(part, mine) for each bucket: the elements of the parameters that this rank owns, and
+/// their range among all elements that it owns. By bucket and not by parameter, so that all ranks
+/// issue the same operators on the same shapes, because their graphs are compared.
 template <class Visit>
 void for_each_own(const ParameterShards& shards, Visit visit) {
   std::int64_t place = 0;
@@ -23,7 +23,7 @@ void append(std::vector<fixtures::NamedTensor>& to,
   to.insert(to.end(), from.begin(), from.end());
 }
 
-/// Without what stands in front of the colon.
+/// The name without the prefix before the colon.
 std::string bare(const std::string& name) { return name.substr(name.find(':') + 1); }
 
 }  // namespace
@@ -44,7 +44,8 @@ Optimizer::Optimizer(const ModelConfig& config, const Layout& layout, const Para
       gather_(shards && !config.overlap_param_gather),
       rate_(at::zeros({}, gradients.flat().options())) {
   const at::NoGradGuard no_grad;
-  // Whose gradients this rank does not hold, and might be the only ones to be infinite.
+  // The group of the ranks whose gradients this rank does not hold, and which may be the only ones
+  // with an infinite gradient.
   const std::string others = shards ? layout.replica_group() : layout.ep > 1 ? layout.ep_group : "";
   if (config.precision == Precision::fp16)
     scale_.emplace(config, rate_.device(),
@@ -143,7 +144,7 @@ void Optimizer::move_by_gradient() {
       at::Tensor(updated.moved.tensor).addcmul_(updated.gradient, rate, -1);
     return;
   }
-  // A rate of zero alone would not do: what was found is not finite.
+  // A rate of zero would not suffice, because zero times an infinite gradient is NaN.
   masters_->flat.addcmul_(scale_ ? g.masked_fill(scale_->found(), 0) : g, rate, -1);
 }
 
@@ -163,7 +164,7 @@ void Optimizer::move_by_adam() {
   const at::Tensor step = used(faults::Scalar::adam_step, step_);
   m.mul_(kAdam.beta1).add_(g, 1 - kAdam.beta1);
   v.mul_(kAdam.beta2).addcmul_(g, g, 1 - kAdam.beta2);
-  // 1 - b2^step loses half its digits in fp32 in the first steps.
+  // In fp64, because 1 - b2^step loses half of its digits in fp32 in the first steps.
   const at::Tensor first_correction = 1 - at::pow(kAdam.beta1, step),
                    second_correction = 1 - at::pow(kAdam.beta2, step);
   const at::Tensor denominator =
@@ -174,7 +175,7 @@ void Optimizer::move_by_adam() {
     m.copy_(at::where(skip, m_before, m));
     v.copy_(at::where(skip, v_before, v));
     direction.masked_fill_(skip, 0);
-    rate = rate.masked_fill(skip, 0);  // before the first step that is taken, 0 / 0
+    rate = rate.masked_fill(skip, 0);  // until the first step is taken the quotient is 0 / 0
   }
   if (masters_) {
     masters_->flat.addcmul_(direction, rate, -1);

@@ -1,13 +1,14 @@
-// The optimizer, with what stands between reduced gradients and their use: the loss scale is taken
-// out, the norm clipped. Plain stochastic gradient descent, or Adam (Kingma and Ba 2015) with
-// whatever it needs in device memory, so that a captured step uses the rate and the step number of
-// its replay and not those of its capture. Adam here is what PyTorch calls capturable: step and
-// rate are tensors and the bias correction is computed on the device.
+// The optimizer, including the unscaling and clipping of the reduced gradients: stochastic gradient
+// descent or Adam (Kingma and Ba 2015). Everything that an update reads is in device memory, so
+// that a captured step uses the learning rate and step number of its replay and not those of its
+// capture. This is what PyTorch calls a capturable Adam: step and rate are tensors, and the bias
+// correction is computed on the device.
 //
-// Everything is elementwise over flat fp32 buffers (ParameterBuffer). With bf16 parameters the
-// update moves fp32 masters, from which the parameters are rounded afterwards, as Megatron-LM's
-// Float16OptimizerWithFloat16Params. With shards (ParameterShards) it moves what this rank owns and
-// keeps state for that alone; every element is moved as without.
+// All operations are elementwise over flat fp32 buffers (ParameterBuffer). With parameters of 16
+// bits the update changes fp32 master copies, from which the parameters are rounded afterwards, as
+// in Megatron-LM's Float16OptimizerWithFloat16Params. With shards (ParameterShards) a rank updates
+// only the elements that it owns and keeps state only for them; the updated values are the same as
+// without shards.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -33,64 +34,67 @@ struct AdamConstants {
 };
 inline constexpr AdamConstants kAdam;
 
-/// Decoupled (Loshchilov and Hutter 2019), for matrices and tables; biases and norms keep their
-/// size. Megatron-LM's default of --weight-decay, and its rule of what decays.
+/// Decoupled weight decay (Loshchilov and Hutter 2019) for matrices and tables, not for biases and
+/// norms. Megatron-LM's default of --weight-decay, and its rule of what decays.
 inline constexpr double kWeightDecay = 0.01;
-/// `name`: "param:NAME".
+/// Whether a parameter, named "param:NAME", decays.
 bool decays(const fixtures::NamedTensor& parameter);
 
-/// One tensor that a step moves, fp32, and what it is moved by. All are static and of one shape:
-/// the parameter's, or [elements] where this rank owns a part of it.
+/// One fp32 tensor that a step updates, and the tensors that the update reads. All are static and
+/// of one shape: that of the parameter, or [elements] if this rank owns a part of it.
 struct Updated {
-  fixtures::NamedTensor moved;  // "param:NAME", or with parameters of 16 bits "state:master.NAME"
+  fixtures::NamedTensor moved;  // "param:NAME"; "state:master.NAME" with parameters of 16 bits
   at::Tensor gradient;
-  at::Tensor m, v;  // of Adam
+  at::Tensor m, v;  // with Adam
   bool decays;
-  bool expert;  // its gradient is zero in a step that brings the expert no token
+  bool expert;  // belongs to an expert, so its gradient is zero if the expert gets no token
 };
 
+/// The optimizer of one rank. Used by the thread that runs the step.
 class Optimizer {
  public:
-  /// State is zero, masters equal their parameters. `parameters`, `gradients`, `faults` and
-  /// `shards` outlive it; `shards` is null where this rank updates all that it holds.
+  /// The state starts at zero, and master copies equal their parameters. `parameters`, `gradients`,
+  /// `faults` and `shards` outlive it. `shards` is null if this rank updates everything that it
+  /// holds.
   Optimizer(const ModelConfig& config, const Layout& layout, const Parameters& parameters,
             const GradientBuffer& gradients, faults::FaultHooks& faults,
             const ParameterShards* shards = nullptr);
 
-  /// Enqueues one update on the current stream. Capturable: no host value but constants takes part.
-  /// First the gradients are unscaled (fp16) and clipped, in place. Then, unless the loss scale
-  /// found something infinite:
+  /// Enqueues one update on the current stream. May be captured: the only host values are
+  /// constants. First the gradients are unscaled (fp16) and clipped, in place. Then, unless the
+  /// loss scale found an infinite gradient:
   ///   sgd:  d = g
   ///   adam: m = b1 m + (1 - b1) g;  v = b2 v + (1 - b2) g^2;  step += 1;
   ///         d = m / (1 - b1^step) / (sqrt(v) / sqrt(1 - b2^step) + epsilon)
-  ///   p -= rate * weight_decay * p  where p decays;  p -= rate * d
-  /// With shards the ranks gather their parameters at the end, unless overlap_param_gather leaves
+  ///   p -= rate * weight_decay * p  if p decays;  p -= rate * d
+  /// With shards the ranks gather the parameters at the end, unless overlap_param_gather defers
   /// that to the next step.
   void step();
 
-  /// What the loss is multiplied by, [] fp32; undefined where it is not.
+  /// The factor of the loss, [] fp32; undefined without loss scaling.
   at::Tensor loss_scale() const {
     return scale_ ? used(faults::Scalar::loss_scale, scale_->scale()) : at::Tensor();
   }
-  /// [] bool: the last step was skipped; undefined where none ever is.
+  /// [] bool: whether the last step was skipped; undefined without loss scaling.
   at::Tensor skipped() const { return scale_ ? scale_->found() : at::Tensor(); }
   /// GradientClip::norm(); undefined without clipping.
   at::Tensor gradient_norm() const { return clip_ ? clip_->norm() : at::Tensor(); }
 
   const at::Tensor& learning_rate() const { return rate_; }  // [] fp32 in, static
-  /// Enqueues learning_rate() = `rate`. Before a step, never inside a capture.
+  /// Enqueues learning_rate() = `rate`. Called before a step, never inside a capture.
   void learning_rate(double rate);
 
-  /// In order of the parameters; with shards only those of which this rank owns something.
+  /// In the order of the parameters; with shards only those of which this rank owns a part.
   const std::vector<Updated>& updated() const { return updated_; }
-  /// What it keeps from step to step, static: masters of bf16 parameters "state:master.NAME"; of
-  /// Adam "state:adam.m.NAME", "state:adam.v.NAME" fp32, shapes of the parameters, and
-  /// "state:adam.step" [] fp64, steps taken; LossScale::state(); "state:clip.norm" [1] fp32 with
-  /// clipping. With shards what this rank owns of each parameter, [elements].
+  /// The tensors that it keeps between steps, static: the master copies "state:master.NAME"; with
+  /// Adam "state:adam.m.NAME" and "state:adam.v.NAME" fp32 in the shapes of the parameters, and
+  /// "state:adam.step" [] fp64, the steps taken; LossScale::state(); with clipping
+  /// "state:clip.norm" [1] fp32. With shards, tensors by parameter hold the elements that this rank
+  /// owns, [elements].
   const std::vector<fixtures::NamedTensor>& state() const { return state_; }
 
  private:
-  /// What is kept for each element that this rank moves: flat [elements] fp32, and its views by
+  /// A value for each element that this rank updates: flat [elements] fp32, and its views by
   /// parameter.
   struct State {
     at::Tensor flat;
@@ -100,7 +104,7 @@ class Optimizer {
   at::Tensor own(const at::Tensor& flat) const { return shards_ ? shards_->own(flat) : flat; }
   void begin_masters();
   void describe();
-  /// What a kernel reads in place of `value`: itself.
+  /// The tensor that a kernel reads for `value`: `value` itself unless a fault is planted.
   at::Tensor used(faults::Scalar which, const at::Tensor& value) const {
     return faults_.scalar(which, value);
   }
@@ -120,8 +124,8 @@ class Optimizer {
   std::optional<LossScale> scale_;
   std::optional<GradientClip> clip_;
   at::Tensor rate_, step_;  // [] fp32, [] fp64
-  at::Tensor
-      decayed_;  // [elements that this rank owns] fp32: 1 where they decay; with shards and decay
+  /// [elements that this rank owns] fp32: 1 for those that decay; only with shards and decay.
+  at::Tensor decayed_;
   std::optional<State> masters_, first_, second_, direction_;
   std::vector<Updated> updated_;
   std::vector<fixtures::NamedTensor> state_;

@@ -35,7 +35,7 @@ struct Bench {
     parameters.create("b", {130}, {}, {1.0, 0.5});
     return parameters;
   }
-  /// Element i of parameter p at step k, between -1 and 1; every eleventh is zero.
+  /// Element i of the gradient of parameter p in step k, between -1 and 1; every eleventh is zero.
   static float gradient(std::size_t p, std::int64_t i, int k) {
     return i % 11 == 3 ? 0.0f : Draw(17, std::to_string(p) + "." + std::to_string(k)).uniform(i);
   }
@@ -94,8 +94,8 @@ TEST(Optimizer, AdamEqualsItsDefinitionInDoublePrecision) {
                 (std::sqrt(v[i] / (1 - std::pow(0.999, k + 1))) + 1e-8);
       }
       const auto got = run.parameter(p);
-      // Each step rounds the parameter, of size 2 at most, once: half an ulp of it, 2^-24; the rest
-      // is far smaller.
+      // Each step rounds the parameter, which is at most 2, once: half an ulp is 2^-24. All other
+      // errors are far smaller.
       for (std::size_t i = 0; i < x.size(); ++i)
         ASSERT_NEAR(got[i], x[i], (k + 2) * std::ldexp(1.0, -23)) << k << " " << i;
     }
@@ -127,7 +127,8 @@ TEST(Optimizer, MovesFp32MastersOfBf16ParametersAndRoundsThem) {
     Bench bench(kind, at::kBFloat16);
     const auto start = bench.state("state:master.b");
     EXPECT_EQ(start, bench.parameter(1));
-    // Far below half an ulp of bf16 each: the parameter alone would never move.
+    // Each update is far below half an ulp of bf16, so without a master copy the parameter would
+    // never change.
     for (int k = 0; k < 40; ++k) bench.step(0, 1e-4);
     const auto masters = bench.state("state:master.b"), rounded = bench.parameter(1);
     bool moved = false;
@@ -144,7 +145,7 @@ ModelConfig fp16(OptimizerKind kind, LossScaling scaling = LossScaling::dynamic)
   return {.precision = Precision::fp16, .loss_scaling = scaling, .optimizer = kind};
 }
 
-/// A step with gradients of scale times their size; an infinite one with `infinite`.
+/// A step with gradients multiplied by the loss scale, one of them infinite if `infinite`.
 void scaled_step(Bench& bench, int k, bool infinite) {
   const double scale = bench.state("state:loss_scale.scale")[0];
   for (std::size_t p = 0; p < 2; ++p) {
@@ -235,7 +236,7 @@ TEST(WeightDecay, ShrinksMatricesByTheRateAndNothingElse) {
   EXPECT_FALSE(decays({"param:layers.0.mlp.experts.up.bias", at::zeros({4, 1, 8})}));
 }
 
-// Planted in eager steps it changes nothing: only a capture freezes a host's number.
+// In eager steps the fault changes nothing, because only a capture freezes a number of the host.
 TEST(Optimizer, FaultM24CountsOnWhileEager) {
   Bench sound(OptimizerKind::adam),
       faulty(OptimizerKind::adam, at::kFloat, Fault::adam_step_by_value);

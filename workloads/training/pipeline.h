@@ -1,7 +1,7 @@
-// What the stages of a pipeline hand each other: activations to the chunk behind, their gradients
-// back. Which, when, and why no stage waits for ever: workloads/pipeline/pipeline_schedule.h.
-// Everything runs on the current stream, so that a capture of the step holds its transfers in that
-// order.
+// The transfers between the stages of a pipeline: activations to the next chunk, and their
+// gradients to the previous one. For their order, and why there is no deadlock, see
+// workloads/pipeline/pipeline_schedule.h. All of them run on the current stream, so that a capture
+// of the step holds them in that order.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace graphproof::workloads {
 
-/// This stage's part of a pipeline.
+/// The place of this rank's stage in the pipeline.
 inline order::Stage stage_of(const Layout& layout, const ModelConfig& config) {
   return {.pp = layout.pp,
           .rank = layout.pp_rank,
@@ -25,22 +25,24 @@ inline order::Stage stage_of(const Layout& layout, const ModelConfig& config) {
           .group = layout.microbatch_group};
 }
 
+/// Sends and receives for one rank. Used by the thread that runs the step.
 class StageTransfers {
  public:
-  /// What travels is [N/P, H] in the type of activations, both ways: under sequence parallelism
-  /// each tensor parallel rank's own part of the sequence, over edges of its own.
+  /// All transfers are [N/P, H] in the type of activations. Under sequence parallelism each tensor
+  /// parallel rank transfers its part of the sequence over its own edges.
   StageTransfers(const Layout& layout, const ModelConfig& config, at::TensorOptions options)
       : sizes_{config.microbatch_size * layout.own_length(config) / layout.sequence_parts(),
                config.hidden},
         options_(options),
         microbatches_(config.microbatches) {}
 
-  /// REQUIRES: this rank is on stage transfer.from. x [N/P, H] is read, not changed.
+  /// Sends x [N/P, H]. REQUIRES: this rank is on stage transfer.from.
   void send(const order::Transfer& transfer, const at::Tensor& x) const {
     const at::NoGradGuard no_grad;
     comm::send(x.detach().contiguous(), tag(transfer), comm::edge_name(transfer.from, transfer.to));
   }
-  /// REQUIRES: this rank is on stage transfer.to. Returns a new tensor [N/P, H] without history.
+  /// Returns a new tensor [N/P, H] without autograd history. REQUIRES: this rank is on stage
+  /// transfer.to.
   at::Tensor receive(const order::Transfer& transfer) const {
     const at::NoGradGuard no_grad;
     at::Tensor out = at::empty(sizes_, options_);
@@ -49,7 +51,8 @@ class StageTransfers {
   }
 
  private:
-  /// Both ends count the work that takes it: activations from 0, gradients from 1, in steps of two.
+  /// The number of the work that consumes the transfer, doubled; a gradient adds one. Both ends
+  /// compute the same tag.
   std::int64_t tag(const order::Transfer& transfer) const {
     const order::Work& work = transfer.consumer;
     return 2 * (work.chunk * microbatches_ + work.microbatch) + (work.forward ? 0 : 1);

@@ -63,8 +63,8 @@ ModelConfig checked(const ModelConfig& config, const Layout& layout) {
   if (layout.etp > 1 && config.linear_bias)
     throw std::invalid_argument("model layout: got etp = " + std::to_string(layout.etp) +
                                 " and linear_bias; want one of them; why: a "
-                                "bias behind a reduce-scatter belongs to no part of an expert, and "
-                                "upstream's dispatchers carry none; "
+                                "bias after a reduce-scatter belongs to no part of an expert, and "
+                                "Megatron-LM's dispatchers have none; "
                                 "next: set etp to 1 or linear_bias to false");
   if (layout.tp > 1 && !layout.sequence_parallel)
     throw std::invalid_argument(
@@ -80,13 +80,13 @@ at::Tensor token_weights(const Batch& batch, std::size_t microbatch) {
   return batch.weights.empty() ? at::Tensor() : batch.weights.at(microbatch);
 }
 
-// Megatron-LM's offset between the seeds of pipeline stages: each draws masks of its own.
+// Megatron-LM's offset between the seeds of pipeline stages, so that each stage draws other masks.
 constexpr std::uint64_t kStageSeedOffset = 100;
 
-/// TrainStep::inside() for as long as it lives, also when a step throws.
+/// Sets TrainStep::inside() for the duration of a scope, also if the step throws.
 class Entered {
  public:
-  Entered(TrainStep::Inside& inside, TrainStep::Inside now) : inside_(inside) { inside_ = now; }
+  Entered(TrainStep::Inside& inside, TrainStep::Inside where) : inside_(inside) { inside_ = where; }
   ~Entered() { inside_ = TrainStep::Inside::neither; }
   Entered(const Entered&) = delete;
   Entered& operator=(const Entered&) = delete;
@@ -129,11 +129,11 @@ struct TrainStep::State {
         router_bias(config, layout, device_.torch_device()),
         losses(at::zeros({config.microbatches}, options.dtype(at::kFloat))),
         evaluation_losses(at::zeros_like(losses)),
-        // The root gradient of a microbatch: the step's loss is the mean over the microbatches.
+        // The loss of a step is the mean over its microbatches.
         root_gradient(at::full({}, 1.0 / static_cast<double>(config.microbatches),
                                options.dtype(at::kFloat))),
         counter(at::zeros({layout.stage_layers(config)}, options.dtype(at::kLong))),
-        turns(order::schedule_slots(stage_of(layout, config), /*in_pairs=*/config.overlap_ep_comm)),
+        slots(order::schedule_slots(stage_of(layout, config), /*in_pairs=*/config.overlap_ep_comm)),
         transfers(layout, config, options.dtype(scalar_type(config.precision))),
         schedule(config, layout, device_.torch_device()) {
     if (config.fp8_weights) fp8_weights.emplace(config, layout, parameters, faults);
@@ -142,7 +142,7 @@ struct TrainStep::State {
       shared_expert_stream.emplace(device, faults);
     root = root_gradient;
     if (optimizer.loss_scale().defined()) {
-      applied_scale = at::zeros_like(root_gradient);
+      used_scale = at::zeros_like(root_gradient);
       root = at::zeros_like(root_gradient);
     }
     tracker.add_parallel_regions(
@@ -155,21 +155,21 @@ struct TrainStep::State {
         tied_gradient = gradient.tensor;
   }
 
-  /// The hooks, after they have changed what the step is built from.
+  /// Lets the hooks change the values from which the step is built.
   faults::FaultHooks& plan() {
     planted->plan_step({config, layout, seed, device, recording});
     return *planted;
   }
 
-  /// Enqueues the gradient of a microbatch's loss, for the whole step.
+  /// Enqueues the computation of `root` for the step.
   void make_root() {
-    if (!applied_scale.defined()) return;
-    applied_scale.copy_(optimizer.loss_scale());
-    root.copy_(root_gradient * applied_scale);
+    if (!used_scale.defined()) return;
+    used_scale.copy_(optimizer.loss_scale());
+    root.copy_(root_gradient * used_scale);
   }
 
-  /// A forward whose backward is owed: what it came from, undefined for the tokens, and what it
-  /// made.
+  /// A forward whose backward has not run: its input, undefined if that is the tokens, and its
+  /// output.
   struct Outstanding {
     at::Tensor received, output;
   };
@@ -179,16 +179,17 @@ struct TrainStep::State {
   Outstanding forward(const Batch& batch, const order::Work& work, at::Tensor received);
   at::Tensor backward(const order::Work& work, const Outstanding& done, const at::Tensor& gradient);
   void run_microbatches(const Batch& batch);
-  /// A chunk's forward in pieces, layer by layer: layer_pass.h.
+  /// The forward of a chunk in pieces, layer by layer (layer_pass.h).
   struct PassInPieces {
-    AutogradSection front, end;  // up to the first layer, and the loss
+    AutogradSection front, end;  // the part before the first layer; the loss
     ChunkPass layers;
   };
+  /// The output of a forward, and the gradient that a backward returns for its chunk's input.
   struct Made {
-    at::Tensor output, gradient;  // of the forward, and of what the backward's forward received
+    at::Tensor output, gradient;
   };
-  Made run_beside(const Batch& batch, const order::Work* forward, const at::Tensor& received,
-                  const order::Work* backward, const at::Tensor& gradient);
+  Made run_overlapped(const Batch& batch, const order::Work* forward, const at::Tensor& received,
+                      const order::Work* backward, const at::Tensor& gradient);
   void run_layer_by_layer(const Batch& batch);
   void run_forwards(const Batch& batch);
   void average(at::Tensor of_own_tokens) const;
@@ -216,21 +217,22 @@ struct TrainStep::State {
   ExpertLedger experts;
   RouterBias router_bias;
   at::Tensor losses, evaluation_losses, root_gradient, counter;
-  at::Tensor
-      root;  // [] fp32, static: root_gradient, of fp16 times the loss scale of the step that runs
-  at::Tensor applied_scale;  // [] fp32, of fp16
+  /// [] fp32, static: the gradient with which a backward starts. It is root_gradient, with fp16
+  /// multiplied by used_scale.
+  at::Tensor root;
+  at::Tensor used_scale;  // [] fp32: the loss scale of this step; undefined without fp16
   std::vector<at::Tensor> layer_counters;
-  const std::vector<order::ScheduleSlot> turns;
+  const std::vector<order::ScheduleSlot> slots;
   const StageTransfers transfers;
   ScheduleLedger schedule;
   std::optional<Fp8Weights> fp8_weights;
   std::optional<ExchangeStream> exchanges;                 // with overlap_ep_comm
   std::optional<SharedExpertStream> shared_expert_stream;  // with shared_expert_overlap
-  std::map<std::pair<std::int64_t, std::int64_t>, std::unique_ptr<PassInPieces>>
-      in_pieces;  // by chunk and microbatch: backward is owed
+  /// By chunk and microbatch: the forwards whose backward has not run.
+  std::map<std::pair<std::int64_t, std::int64_t>, std::unique_ptr<PassInPieces>> passes_in_pieces;
   std::optional<order::Work> running;
   Inside inside = Inside::neither;
-  at::Tensor tied_gradient;  // of the embedding on first and last stage; undefined elsewhere
+  at::Tensor tied_gradient;  // of the tied embedding on the first and last stage; else undefined
   ModuleRunner* runner = nullptr;
   ModuleRuns module_runs;
 };
@@ -284,13 +286,12 @@ TrainStep::State::Outstanding TrainStep::State::forward(const Batch& batch, cons
   return {received, output};
 }
 
-/// Returns the gradient of what the forward received; undefined where that were the tokens.
+/// Returns the gradient of the forward's input; undefined if that is the tokens.
 at::Tensor TrainStep::State::backward(const order::Work& work, const Outstanding& done,
                                       const at::Tensor& gradient) {
   schedule.note(work);
   reduction.begin_backward(work.microbatch + 1 == config.microbatches);
-  // What backward computes again is of this microbatch, and other forwards may have run since its
-  // own.
+  // Recompute runs parts of this microbatch again, and other forwards may have run since its own.
   if (config.recompute.any()) {
     dropout.begin(work.microbatch);
     recomputes.begin(work.microbatch);
@@ -301,15 +302,15 @@ at::Tensor TrainStep::State::backward(const order::Work& work, const Outstanding
 }
 
 void TrainStep::State::run_microbatches(const Batch& batch) {
-  running.reset();  // of a step that an error ended
+  running.reset();  // an error may have ended the last step
   std::map<std::pair<std::int64_t, std::int64_t>, Outstanding>
       outstanding;                            // by chunk and microbatch
-  std::map<order::Work, at::Tensor> arrived;  // by what takes it
-  for (const order::ScheduleSlot& slot : turns) {
+  std::map<order::Work, at::Tensor> arrived;  // by the work that consumes it
+  for (const order::ScheduleSlot& slot : slots) {
     at::Tensor made;
     std::vector<order::Transfer> in_order = slot.transfers;
     std::optional<order::Work> run = slot.work;
-    faults.turn(in_order, run);
+    faults.schedule_slot(in_order, run);
     if (slot.work) {
       at::Tensor input;
       if (auto taken = arrived.extract(*slot.work)) input = std::move(taken.mapped());
@@ -333,35 +334,39 @@ void TrainStep::State::run_microbatches(const Batch& batch) {
   }
 }
 
-/// One of the two works may be null. The gradient is that of what the backward's chunk returned;
-/// where that is the loss, none.
-TrainStep::State::Made TrainStep::State::run_beside(const Batch& batch, const order::Work* forward,
-                                                    const at::Tensor& received,
-                                                    const order::Work* backward,
-                                                    const at::Tensor& gradient) {
+/// Runs a forward and a backward with their layers interleaved. One of the two may be null.
+/// `gradient` is that of the output of the backward's chunk; undefined if that output is the loss.
+TrainStep::State::Made TrainStep::State::run_overlapped(const Batch& batch,
+                                                        const order::Work* forward,
+                                                        const at::Tensor& received,
+                                                        const order::Work* backward,
+                                                        const at::Tensor& gradient) {
   using LayerWork = ScheduleLedger::LayerWork;
-  LayerSlot there, back;
-  std::unique_ptr<PassInPieces> now, then;
+  LayerSlot forward_slot, backward_slot;
+  std::unique_ptr<PassInPieces> forward_pass, backward_pass;
   if (backward) {
-    then = std::move(in_pieces.extract({backward->chunk, backward->microbatch}).mapped());
+    backward_pass =
+        std::move(passes_in_pieces.extract({backward->chunk, backward->microbatch}).mapped());
     reduction.begin_backward(backward->microbatch + 1 == config.microbatches);
-    back = {&then->layers,
-            model.makes_loss(backward->chunk) ? then->end.backward({root})[0] : gradient};
+    backward_slot = {&backward_pass->layers, model.makes_loss(backward->chunk)
+                                                 ? backward_pass->end.backward({root})[0]
+                                                 : gradient};
   }
   if (forward) {
     const auto index = static_cast<std::size_t>(forward->microbatch);
-    now = std::make_unique<PassInPieces>();
+    forward_pass = std::make_unique<PassInPieces>();
     dropout.begin(forward->microbatch);
     const ForwardPass pass = pass_of(batch, *forward);
     for (const Layer& layer : model.layers(forward->chunk))
-      now->layers.emplace_back(layer, pass, *exchanges);
-    there = {&now->layers,
-             now->front.forward(
-                 received.defined() ? std::vector{received} : std::vector<at::Tensor>(),
-                 [&](const auto& in) {
-                   return std::vector{model.before_layers(forward->chunk, batch.tokens.at(index),
-                                                          in.empty() ? at::Tensor() : in[0], pass)};
-                 })[0]};
+      forward_pass->layers.emplace_back(layer, pass, *exchanges);
+    forward_slot = {
+        &forward_pass->layers,
+        forward_pass->front.forward(
+            received.defined() ? std::vector{received} : std::vector<at::Tensor>(),
+            [&](const auto& in) {
+              return std::vector{model.before_layers(forward->chunk, batch.tokens.at(index),
+                                                     in.empty() ? at::Tensor() : in[0], pass)};
+            })[0]};
   }
   const auto note = [&](LayerWork work, const order::Work* of) {
     return [this, work, of](const Layer& layer) {
@@ -375,36 +380,36 @@ TrainStep::State::Made TrainStep::State::run_beside(const Batch& batch, const or
                                  note(LayerWork::backward, backward),
                                  note(LayerWork::weight_gradients, backward), weights_added};
   Made made;
-  run_layer_schedule(there, back, config.delay_wgrad, notes, [&] {
+  run_layer_schedule(forward_slot, backward_slot, config.delay_wgrad, notes, [&] {
     if (forward && model.makes_loss(forward->chunk)) {
       const auto index = static_cast<std::size_t>(forward->microbatch);
-      there.x = now->end.forward({there.x}, [&](const auto& in) {
+      forward_slot.x = forward_pass->end.forward({forward_slot.x}, [&](const auto& in) {
         return std::vector{model.after_layers(
             in[0], batch.labels.at(index), token_weights(batch, index), pass_of(batch, *forward))};
       })[0];
-      note_loss(*forward, there.x);
+      note_loss(*forward, forward_slot.x);
     }
     if (backward) {
-      const auto found = then->front.backward({back.x});
+      const auto found = backward_pass->front.backward({backward_slot.x});
       if (!found.empty()) made.gradient = found[0];
     }
   });
-  made.output = there.x;
-  if (forward) in_pieces[{forward->chunk, forward->microbatch}] = std::move(now);
+  made.output = forward_slot.x;
+  if (forward) passes_in_pieces[{forward->chunk, forward->microbatch}] = std::move(forward_pass);
   return made;
 }
 
 void TrainStep::State::run_layer_by_layer(const Batch& batch) {
-  running.reset();  // of a step that an error ended, and so are these
-  in_pieces.clear();
+  running.reset();  // an error may have ended the last step
+  passes_in_pieces.clear();
   for (std::int64_t chunk = 0; chunk < layout.vpp; ++chunk)
     for (const Layer& layer : model.layers(chunk)) layer.discard_delayed();
-  std::map<order::Work, at::Tensor> arrived;  // by what takes it
+  std::map<order::Work, at::Tensor> arrived;  // by the work that consumes it
   const auto take = [&](const order::Work* work) {
     auto taken = work ? arrived.extract(*work) : decltype(arrived)::node_type();
     return taken ? std::move(taken.mapped()) : at::Tensor();
   };
-  for (const order::ScheduleSlot& slot : turns) {
+  for (const order::ScheduleSlot& slot : slots) {
     Made made;
     if (slot.work) {
       const order::Work* const backward = slot.work->forward ? nullptr : &*slot.work;
@@ -413,7 +418,7 @@ void TrainStep::State::run_layer_by_layer(const Batch& batch) {
                                                                    : nullptr;
       running = *slot.work;
       const at::Tensor received = take(forward), gradient = take(backward);
-      made = run_beside(batch, forward, received, backward, gradient);
+      made = run_overlapped(batch, forward, received, backward, gradient);
     }
     for (const order::Transfer& transfer : slot.transfers) {
       running = transfer.consumer;
@@ -428,11 +433,11 @@ void TrainStep::State::run_layer_by_layer(const Batch& batch) {
     for (const Layer& layer : model.layers(chunk)) layer.require_none_pending();
 }
 
-/// Only what forwards need: the stages run and exchange the rest in the same order, so none waits
-/// for ever.
+/// Runs the forwards of the schedule and their transfers. Their order is that of the training step,
+/// so there is no deadlock.
 void TrainStep::State::run_forwards(const Batch& batch) {
-  std::map<order::Work, at::Tensor> arrived;  // by what takes it
-  for (const order::ScheduleSlot& slot : turns) {
+  std::map<order::Work, at::Tensor> arrived;  // by the work that consumes it
+  for (const order::ScheduleSlot& slot : slots) {
     at::Tensor made;
     if (slot.work && slot.work->forward) {
       const order::Work& work = *slot.work;
@@ -451,15 +456,15 @@ void TrainStep::State::run_forwards(const Batch& batch) {
   }
 }
 
-/// Each context parallel rank has the mean over its tokens, which are equally many.
+/// The mean over the context parallel ranks, which have equally many tokens.
 void TrainStep::State::average(at::Tensor of_own_tokens) const {
   if (layout.cp == 1) return;
   comm::all_reduce_(of_own_tokens, layout.cp_group);
   of_own_tokens.mul_(1.0 / layout.cp);
 }
 
-/// In Megatron-LM's order: over data and context parallel ranks, over tensor parallel ones that had
-/// other tokens, over the two ends of the pipeline.
+/// In Megatron-LM's order: over data and context parallel ranks, over tensor parallel ranks with
+/// different tokens, over the two ends of the pipeline.
 void TrainStep::State::reduce_gradients() {
   reduction.finish();
   if (tied_gradient.defined()) comm::all_reduce_(tied_gradient, layout.embedding_group);
@@ -532,15 +537,14 @@ at::Tensor TrainStep::skipped() { return state_->optimizer.skipped(); }
 const HostChecks& TrainStep::host_checks() const { return state_->checks; }
 const GradientReduction& TrainStep::reduction() const { return state_->reduction; }
 at::Tensor TrainStep::losses() { return state_->losses; }
-std::vector<NamedTensor> TrainStep::masks() { return state_->dropout.probes(); }
+std::vector<NamedTensor> TrainStep::masks() { return state_->dropout.tensors(); }
 std::vector<NamedTensor> TrainStep::ledgers() {
-  std::vector<NamedTensor> tensors = state_->recomputes.probes();
-  for (NamedTensor& tensor : state_->experts.probes()) tensors.push_back(std::move(tensor));
-  for (NamedTensor& tensor : state_->schedule.probes()) tensors.push_back(std::move(tensor));
+  std::vector<NamedTensor> tensors = state_->recomputes.tensors();
+  for (NamedTensor& tensor : state_->experts.tensors()) tensors.push_back(std::move(tensor));
+  for (NamedTensor& tensor : state_->schedule.tensors()) tensors.push_back(std::move(tensor));
   if (state_->fp8_weights)
-    for (NamedTensor& tensor : state_->fp8_weights->probes()) tensors.push_back(std::move(tensor));
-  if (state_->applied_scale.defined())
-    tensors.push_back({"loss_scale:applied", state_->applied_scale});
+    for (NamedTensor& tensor : state_->fp8_weights->tensors()) tensors.push_back(std::move(tensor));
+  if (state_->used_scale.defined()) tensors.push_back({"loss_scale:applied", state_->used_scale});
   return tensors;
 }
 at::Tensor TrainStep::recompute_counter() { return state_->recomputes.counts(); }

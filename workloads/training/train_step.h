@@ -1,5 +1,5 @@
 // One training step of the reference model on one rank: model, gradients, optimizer, random
-// numbers. An engine decides what of it is captured; this file knows no graphs.
+// numbers. An engine decides which part of it is captured; this file knows nothing of graphs.
 //
 // Letters: L layers, S sequence length (tokens), B microbatch size (sequences), H hidden, V
 // vocabulary, M microbatches, T tensor parallel size, D data parallel size, E experts of a layer.
@@ -31,58 +31,62 @@ namespace graphproof::workloads {
 
 using fixtures::NamedTensor;
 
+/// The step and all state that it owns. Used by one thread; autograd may run backwards on its own
+/// threads.
 class TrainStep {
  public:
-  /// Builds parameters from (seed, tensor name) as the shard of the full tensor that `layout`
-  /// holds. Create it with the stream current on which it will run or be captured: gradient
-  /// accumulators keep their creation stream. `faults`: of a planted fault, or null. Throws
-  /// std::invalid_argument where the layout does not divide the model (rule G001 refuses it
-  /// earlier), and for experts together with tensor parallelism (R247).
+  /// Draws the parameters from (seed, tensor name), as the shard of the full tensor that `layout`
+  /// assigns to this rank. REQUIRES: the stream on which it will run or be captured is current,
+  /// because gradient accumulators keep the stream of their creation. `faults` are the hooks of a
+  /// planted fault, or null. Throws std::invalid_argument if the layout does not divide the model
+  /// (rule G001 refuses that earlier), and for experts with tensor parallelism but without sequence
+  /// parallelism (R247).
   TrainStep(const ModelConfig& config, const Layout& layout, capture::Device& device,
             std::uint64_t seed, std::shared_ptr<faults::FaultHooks> faults = nullptr,
             fixtures::RngBackend backend = fixtures::RngBackend::graph_safe);
   ~TrainStep();
 
-  /// Enqueues on the current stream: zero gradients, forward and backward of the M microbatches, in
-  /// a pipeline in 1F1B order, interleaved where a stage has several chunks, with what stages send
-  /// each other (workloads/training/pipeline.h); then their reduction (gradient_reduction.h), and
-  /// of tied embeddings the sum of first and last stage. With overlap_param_gather the parameters
-  /// are gathered first. Microbatches may be shorter than the model's sequences (lengths.h) in a
-  /// dense model on one stage that cuts no sequence, without dropout and learned positions.
-  /// Capturable, and without host synchronisation, save with the host's checks (host_checks.h),
-  /// which may throw.
+  /// Enqueues on the current stream: zeroing of the gradients, forward and backward of the M
+  /// microbatches, the reduction of the gradients (gradient_reduction.h), and for tied embeddings
+  /// the sum over the first and last stage. A pipeline runs in 1F1B order, interleaved if a stage
+  /// has several chunks, with the transfers between stages (workloads/training/pipeline.h). With
+  /// overlap_param_gather the parameters are gathered first. Microbatches may be shorter than the
+  /// model's sequences (lengths.h) in a dense model on one stage without a split of sequences,
+  /// dropout and learned positions. May be captured and does not wait for the device, except with
+  /// the checks on the host (host_checks.h), which may throw.
   void forward_backward(const Batch& batch);
   /// Enqueues on the current stream: the forwards of the M microbatches without gradients and
-  /// dropout, in a pipeline in the order of the training step's forwards. Leaves parameters,
-  /// gradients, optimizer, masks and random numbers alone; rounded weights are made again in the
-  /// first of the M. Capturable, and without host synchronisation.
+  /// dropout, in a pipeline in the order of the forwards of a training step. Does not change
+  /// parameters, gradients, optimizer, masks and random numbers; the first of the M microbatches
+  /// makes the rounded weights again. May be captured and does not wait for the device.
   void evaluate(const Batch& batch);
-  /// [M] fp32 out, static buffer: evaluate()'s, as losses() is forward_backward()'s.
+  /// [M] fp32 out, static: the losses of evaluate().
   at::Tensor evaluation_losses();
-  /// Enqueues Optimizer::step(). The rate is read from learning_rate() on the device.
+  /// Enqueues Optimizer::step(), which reads learning_rate() on the device.
   void optimizer_step();
 
   at::Tensor learning_rate();  // [] fp32 in, static
-  /// Enqueues learning_rate() = `rate` on the current stream. Before a step, never inside a
+  /// Enqueues learning_rate() = `rate` on the current stream. Called before a step, never inside a
   /// capture.
   void learning_rate(double rate);
-  std::vector<NamedTensor>
-  parameters();  // "param:NAME"; with overlap_param_gather old where other ranks own them
-  const std::vector<Shard>& shards() const;  // which part of the full tensor each is, same order
-  std::vector<NamedTensor>
-  gradients();  // "grad:NAME" fp32, static buffers, same order as parameters()
+  /// "param:NAME". With overlap_param_gather those that other ranks own are one step old.
+  std::vector<NamedTensor> parameters();
+  /// Which part of its full tensor each parameter is, in the same order.
+  const std::vector<Shard>& shards() const;
+  /// "grad:NAME" fp32, static, in the same order.
+  std::vector<NamedTensor> gradients();
   const std::vector<Updated>& updated() const;  // Optimizer::updated()
   /// GradientReduction::gather(), on the current stream.
   void gather_gradients();
   std::vector<NamedTensor> optimizer_state();  // Optimizer::state()
-  /// [M] fp32 out, static buffer; each the mean over a microbatch's B*S tokens, zero on all stages
-  /// but the last.
+  /// [M] fp32 out, static: for each microbatch the mean over its B*S tokens; zero on all stages but
+  /// the last.
   at::Tensor losses();
-  std::vector<NamedTensor>
-  masks();  // "mask:M.LAYER.SITE", uint8; of the last step; empty without dropout
-  /// probes() of RecomputeLedger, ExpertLedger, ScheduleLedger and Fp8Weights: what the last step
-  /// wrote about itself, completely, static; of fp16 "loss_scale:applied" [] fp32, what the step's
-  /// loss was multiplied by.
+  /// "mask:M.LAYER.SITE" uint8, of the last step; empty without dropout.
+  std::vector<NamedTensor> masks();
+  /// The tensors of RecomputeLedger, ExpertLedger, ScheduleLedger and Fp8Weights, which every step
+  /// writes completely. Static. With fp16 also "loss_scale:applied" [] fp32, the factor of the step's
+  /// loss.
   std::vector<NamedTensor> ledgers();
   /// Fp8Weights::first(): undefined without fp8_weights.
   at::Tensor first_microbatch();
@@ -90,31 +94,35 @@ class TrainStep {
   const HostChecks& host_checks() const;
   const GradientReduction& reduction() const;
   at::Tensor recompute_counter();  // RecomputeLedger::counts()
-  at::Tensor dropped();  // [L] int64: assignments without room in the last step; undefined if dense
-  at::Tensor
-  layer_counter();  // [L/pp] int64: forwards run by each layer here, in device memory outside pools
-  /// What the host is enqueuing now: a forward or backward, or a transfer to the one that takes it;
-  /// nothing between them.
+  /// [L] int64: assignments that were dropped for lack of capacity in the last step; undefined if
+  /// the model is dense.
+  at::Tensor dropped();
+  /// [L/pp] int64: the forwards that each layer of this stage has run, in device memory outside
+  /// pools.
+  at::Tensor layer_counter();
+  /// What the host is enqueuing now: a forward, a backward, or a transfer, which is named by the
+  /// work that consumes it. Empty in between.
   std::optional<order::Work> running() const;
-  /// What the host is in: forward_backward(), optimizer_step() or neither.
+  /// Whether the host is in forward_backward(), in optimizer_step() or in neither.
   enum class Inside { neither, passes, optimizer };
   Inside inside() const;
   fixtures::RngTracker& rng();
   const ModelConfig& config() const;
   const Layout& layout() const;
-  /// The planted fault's hooks, the engine's too; sound ones where none is planted.
+  /// The hooks of the planted fault, which the engine uses too; hooks without effect if there is
+  /// none.
   faults::FaultHooks& faults() const;
 
-  /// Lets `runner` run the parts of the model from now on; null gives them back. It outlives its
-  /// last forward_backward().
+  /// Lets `runner` run the parts of the model from now on; with null the parts run themselves.
+  /// `runner` outlives its last forward_backward().
   void module_runner(ModuleRunner* runner);
-  /// Of the part of `call`, in all microbatches since this was made, while it had a runner.
+  /// The runs of the part of `call`, in all microbatches so far in which it had a runner.
   RunCount module_runs(const ModuleCall& call) const;
-  /// Fp8Weights::set_first_microbatch(); without effect where no weights are rounded. By an engine
+  /// Fp8Weights::set_first_microbatch(); has no effect without rounded weights. Called by an engine
   /// that captures parts, before it replays the forward of one.
   void set_first_microbatch(bool first);
-  /// Told by an engine around a capture: whether the calls between are recorded instead of run. The
-  /// making of rounded weights and planted faults look at it.
+  /// Set by an engine around a capture, in which calls are recorded instead of run. The rounding of
+  /// weights and planted faults read it.
   void recording(bool on);
 
  private:

@@ -38,7 +38,7 @@ double norm(const std::vector<float>& x) {
   return std::sqrt(std::inner_product(x.begin(), x.end(), x.begin(), 0.0));
 }
 
-/// The parts of a GPT that kTiny has not.
+/// The parts of a GPT that kTiny does not have.
 ModelConfig other_parts() {
   ModelConfig config = kTiny;
   config.normalization = Normalization::LayerNorm;
@@ -59,7 +59,7 @@ void expect_gradients_equal_central_differences(const ModelConfig& config) {
     at::Tensor parameter = parameters[p].tensor.detach();
     const at::Tensor original = parameter.clone();
     for (int direction = 0; direction < 2; ++direction) {
-      // Random signs, so that an element whose gradient is missing counts like any other.
+      // Random signs, so that every element contributes equally, and a missing gradient shows.
       const Draw draw(direction, parameters[p].name);
       at::Tensor signs = at::empty(parameter.sizes(), at::kFloat);
       double expected = 0;
@@ -199,8 +199,8 @@ TEST(TrainStep, LossAndGradientsEqualAnIndependentModelInDoublePrecision) {
     Bench bench(row.config);
     const double loss = bench.mean_loss();
     ReferenceModel reference(row.config, bench.step.parameters(), bench.step.masks());
-    // fp32 against fp64: sums of at most 256 terms, some 20 of them chained; far below what any
-    // wrong term would do.
+    // fp32 compared with fp64: about 20 chained sums of at most 256 terms. The error of any wrong
+    // term would be far larger.
     constexpr double kBound = 1e-5;
     EXPECT_NEAR(loss, reference.loss(bench.batch), kBound * loss);
     ASSERT_GT(reference.decision_margin(), 10 * kBound)
@@ -320,8 +320,8 @@ TEST(TrainStep, RefusesALayoutThatDoesNotDivide) {
   }
 }
 
-// The mask of a host seed must be as good as a drawn one while steps run eagerly, or the fault
-// would show anywhere.
+// In eager steps the mask from a host seed must be as good as a drawn one, because otherwise the
+// fault would show everywhere.
 TEST(TrainStep, FaultM32DrawsNewMasksOfTheRightShareWhileEager) {
   ModelConfig config;
   config.dropout = 0.1;

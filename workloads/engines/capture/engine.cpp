@@ -7,8 +7,8 @@ namespace graphproof::engines {
 void Engine::floor_step(const workloads::Batch&, double) {
   throw std::logic_error(
       "engine: got floor_step() of an engine without a floor; want an engine whose header "
-      "describes "
-      "one; why: the speed bench compares no other engine with its floor; next: measure step()");
+      "describes one; why: the speed bench compares no other engine with its floor; next: measure "
+      "step()");
 }
 
 void refuse_after_drop(bool dropped) {

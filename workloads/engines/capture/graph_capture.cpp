@@ -15,7 +15,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 std::vector<std::int64_t> read_counter(const CaptureParts& parts) {
-  parts.device.synchronize();  // all streams: a stray launch may count on another one
+  parts.device.synchronize();  // all streams: a stray launch may count on another stream
   const at::Tensor counts = parts.step.layer_counter().cpu();
   const auto* values = counts.const_data_ptr<std::int64_t>();
   return {values, values + counts.numel()};
@@ -30,8 +30,8 @@ void record(const CaptureParts& parts, const capture::Pool& pool, const std::fun
     const Recording recording(parts.step);
     work();
   } catch (...) {
-    // The capture must end on this thread and stream whatever happened. Its own error says only
-    // that there was an earlier one, and that one is under way.
+    // The capture must end on this thread and stream in any case. The error of capture_end() would
+    // only report that there was an earlier error, which is rethrown below.
     try {
       graph.capture_end();
     } catch (const std::exception&) {
@@ -70,7 +70,7 @@ std::unique_ptr<capture::Graph> capture_graph(const CaptureParts& parts, Capture
   std::optional<capture::DeviceError> failure;
   const auto begin = Clock::now();
   {
-    const capture::OperatorLog log;  // names the operator that was refused; CUDA's errors don't
+    const capture::OperatorLog log;  // names the refused operator, which CUDA's errors do not
     try {
       record(parts, request.pool, request.work, *graph);
     } catch (const std::exception& error) {
@@ -91,8 +91,8 @@ std::unique_ptr<capture::Graph> capture_graph(const CaptureParts& parts, Capture
   try {
     report.counter_after = read_counter(parts);
   } catch (const std::exception&) {
-    // After a failed capture LibTorch 2.11 may not work on (pytorch#180395); the failure itself
-    // matters more.
+    // After a failed capture LibTorch 2.11 may be unusable (pytorch#180395). The failure itself is
+    // the more important error.
     if (!failure) throw;
   }
   parts.observer.after_capture(report, state);

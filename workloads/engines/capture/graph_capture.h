@@ -1,5 +1,6 @@
-// One capture, as every engine does it: state digested before and after, generators registered, the
-// refused operator named, the capture ended whatever happened, and a report for the observer.
+// One capture, in the way that all engines share: the observer sees the state before and after, the
+// generators are registered, a refused operator is named, the capture ends even after an error, and
+// the observer gets a report.
 #pragma once
 
 #include <functional>
@@ -11,7 +12,7 @@
 
 namespace graphproof::engines {
 
-/// Tells the step that its calls are recorded, also when one of them throws.
+/// TrainStep::recording() is set while this object exists, also if a call throws.
 class Recording {
  public:
   explicit Recording(workloads::TrainStep& step) : step_(step) { step_.recording(true); }
@@ -23,7 +24,7 @@ class Recording {
   workloads::TrainStep& step_;
 };
 
-/// What captures have in common. References outlive it.
+/// What all captures of an engine have in common. The references outlive it.
 struct CaptureParts {
   const EngineConfig& config;
   capture::Device& device;
@@ -31,25 +32,28 @@ struct CaptureParts {
   Observer& observer;
 };
 
+/// What one capture records.
 struct CaptureRequest {
   std::string graph;  // for evidence
   capture::Pool pool;
   std::function<void()> work;  // enqueues what the graph holds; called once
   std::int64_t warmups = 0;    // eager runs of the work so far, for evidence
-  /// Runs right before the capture; and puts back what it changed. Both may be empty.
+  /// Work that runs immediately before the capture, and what restores the state that it changed.
+  /// Both may be empty.
   std::function<void()> warm_up = {}, undo_warm_up = {};
-  const workloads::ModuleCall* module =
-      nullptr;  // whose work this is; null: a step's, an optimizer's
+  /// The module whose work it is; null for a whole step or an optimizer step.
+  const workloads::ModuleCall* module = nullptr;
 };
 
 /// Waits for the device, warms up, registers every generator of the step and captures the work on
-/// the current stream. It runs nothing: the caller replays. On failure the observer gets a report
-/// with status "error" and capture::DeviceError is thrown.
+/// the current stream. The capture runs nothing: the caller replays. On failure the observer gets a
+/// report with status "error", and capture::DeviceError is thrown.
 std::unique_ptr<capture::Graph> capture_graph(const CaptureParts& parts, CaptureRequest request);
 
-/// The pieces of it. A graph with every generator of the step:
+/// Makes a graph with which every generator of the step is registered. A piece of capture_graph().
 std::unique_ptr<capture::Graph> make_graph(const CaptureParts& parts);
-/// The capture of `work`. Ends it whatever happens and throws what went wrong.
+/// Captures `work` into `graph`. Ends the capture even after an error, and rethrows the error. A
+/// piece of capture_graph().
 void record(const CaptureParts& parts, const capture::Pool& pool, const std::function<void()>& work,
             capture::Graph& graph);
 

@@ -9,7 +9,8 @@ namespace graphproof::engines {
 void OptimizerGraph::step() {
   if (graph_) {
     const fixtures::NvtxRange range("graph optimizer");
-    // No outputs: it changes parameters and state, and what is poisoned must be written.
+    // No outputs: the optimizer reads the parameters and state that it changes, so they must not be
+    // poisoned.
     parts_.observer.before_replay("optimizer", optimizer_tensors(parts_.step), {});
     graph_->replay();
     return parts_.observer.after_replay("optimizer", {});

@@ -1,14 +1,14 @@
-// The axis optimizer_graph: the optimizer step as a graph of its own, beside those of an engine
-// that leaves it eager, as Megatron-LM's --optimizer-cuda-graph.
+// The axis optimizer_graph: the optimizer step has its own graph, in addition to those of an engine
+// that otherwise leaves the optimizer eager (Megatron-LM's --optimizer-cuda-graph).
 //
 // Contract:
-// - Without the axis every step runs eagerly and nothing is captured.
-// - The engine captures it once, in the step that captures its other graphs and after at least one
-// eager step, into a pool
-//   that it chooses: that of its own graphs, which run before it in every step.
-// - Rate, step number, loss scale and norm are device memory, so a replay takes those of its own
-// step.
-// - A failed capture throws capture::DeviceError, and the engine tries again with the next step.
+// - Without the axis every optimizer step runs eagerly and nothing is captured.
+// - The engine captures the graph once, after at least one eager step, in the step that captures
+//   its other graphs. It uses the pool of its own graphs, which run before the optimizer in every
+//   step.
+// - Learning rate, step number, loss scale and norm are in device memory, so a replay reads the
+//   values of its own step.
+// - A failed capture throws capture::DeviceError, and the engine tries again in the next step.
 #pragma once
 
 #include <memory>
@@ -18,20 +18,22 @@
 
 namespace graphproof::engines {
 
+/// Runs the optimizer steps of one engine. Used by the engine's thread.
 class OptimizerGraph {
  public:
   explicit OptimizerGraph(const CaptureParts& parts) : parts_(parts) {}
   OptimizerGraph(const OptimizerGraph&) = delete;
   OptimizerGraph& operator=(const OptimizerGraph&) = delete;
 
-  /// One optimizer step on the current stream: replayed once captured, eager before. The observer
-  /// sees replays.
+  /// One optimizer step on the current stream: eager before the capture, replayed afterwards. The
+  /// observer is called around replays.
   void step();
-  /// Captures and runs nothing. Without the axis, or where it is captured already, it does nothing.
+  /// Captures the graph, without running it. Does nothing without the axis or if there is a graph
+  /// already.
   void capture(const capture::Pool& pool);
-  /// Adds its launches, captures and graph.
+  /// Adds its launches, captures and graph to `counters`.
   void add_to(Counters& counters) const;
-  /// REQUIRES: the device has finished. Idempotent.
+  /// Destroys the graph. REQUIRES: the device has finished. Idempotent.
   void drop();
 
  private:

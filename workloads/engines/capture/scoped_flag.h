@@ -1,8 +1,9 @@
-// A flag that is true for as long as something goes on, also when it throws.
+// Sets a flag for the duration of a scope, also if the scope ends by an exception.
 #pragma once
 
 namespace graphproof::engines {
 
+/// Sets `flag` to true, and to false in the destructor. `flag` outlives it.
 class ScopedFlag {
  public:
   explicit ScopedFlag(bool& flag) : flag_(flag) { flag_ = true; }

@@ -1,4 +1,5 @@
-// The tensors of a training step by the part they play around a graph.
+// Lists of the tensors of a training step, by their role around a graph: outputs, overwritten
+// tensors, state that a capture must not change, static tensors.
 #pragma once
 
 #include <vector>
@@ -13,7 +14,7 @@ inline void append(std::vector<NamedTensor>& to, const std::vector<NamedTensor>&
   to.insert(to.end(), from.begin(), from.end());
 }
 
-/// What a step hands out and is compared by: losses, gradients, ledgers, parameters, optimizer
+/// The tensors by which steps are compared: losses, gradients, ledgers, parameters, optimizer
 /// state.
 inline std::vector<NamedTensor> step_outputs(workloads::TrainStep& step) {
   std::vector<NamedTensor> tensors{{"losses", step.losses()}};
@@ -24,8 +25,8 @@ inline std::vector<NamedTensor> step_outputs(workloads::TrainStep& step) {
   return tensors;
 }
 
-/// What forward and backward write completely in each step, whatever it held before: losses,
-/// gradients, ledgers, masks.
+/// The tensors that forward and backward write completely in each step, whatever they held before:
+/// losses, gradients, ledgers, masks.
 inline std::vector<NamedTensor> overwritten_outputs(workloads::TrainStep& step) {
   std::vector<NamedTensor> tensors{{"losses", step.losses()}};
   append(tensors, step.gradients());
@@ -34,8 +35,8 @@ inline std::vector<NamedTensor> overwritten_outputs(workloads::TrainStep& step) 
   return tensors;
 }
 
-/// What a capture must leave as it found it. The layer counter is not among them: it has a detector
-/// of its own.
+/// The tensors that a capture must leave unchanged. The layer counter is not included, because it
+/// has its own check.
 inline std::vector<NamedTensor> captured_state(workloads::TrainStep& step) {
   std::vector<NamedTensor> tensors{{"learning_rate", step.learning_rate()}};
   append(tensors, step_outputs(step));
@@ -43,6 +44,7 @@ inline std::vector<NamedTensor> captured_state(workloads::TrainStep& step) {
   return tensors;
 }
 
+/// The tensors of a batch, named "PART.MICROBATCH".
 inline std::vector<NamedTensor> batch_tensors(const workloads::Batch& batch) {
   std::vector<NamedTensor> tensors;
   for (std::size_t m = 0; m < batch.tokens.size(); ++m)
@@ -52,8 +54,8 @@ inline std::vector<NamedTensor> batch_tensors(const workloads::Batch& batch) {
   return tensors;
 }
 
-/// Whose addresses a graph of forward and backward holds, besides the inputs `batch`;
-/// `with_optimizer`: and of the optimizer.
+/// The tensors whose addresses a graph of forward and backward holds, with the inputs `batch`.
+/// `with_optimizer`: the graph also holds the optimizer step.
 inline std::vector<NamedTensor> static_tensors(workloads::TrainStep& step,
                                                const workloads::Batch& batch, bool with_optimizer) {
   std::vector<NamedTensor> tensors = batch_tensors(batch);
@@ -66,7 +68,7 @@ inline std::vector<NamedTensor> static_tensors(workloads::TrainStep& step,
   return tensors;
 }
 
-/// Of the optimizer's own graph.
+/// The tensors whose addresses a graph of the optimizer step holds.
 inline std::vector<NamedTensor> optimizer_tensors(workloads::TrainStep& step) {
   std::vector<NamedTensor> tensors{{"learning_rate", step.learning_rate()}};
   append(tensors, step.parameters());
@@ -75,7 +77,7 @@ inline std::vector<NamedTensor> optimizer_tensors(workloads::TrainStep& step) {
   return tensors;
 }
 
-/// Of a graph of TrainStep::evaluate(), besides the inputs `batch`.
+/// The tensors whose addresses a graph of TrainStep::evaluate() holds, with the inputs `batch`.
 inline std::vector<NamedTensor> evaluation_tensors(workloads::TrainStep& step,
                                                    const workloads::Batch& batch) {
   std::vector<NamedTensor> tensors = batch_tensors(batch);

@@ -16,8 +16,9 @@
 namespace graphproof::engines {
 namespace {
 
-/// Calls `forward` and `backward` for each graph of the order, and `weight_gradients` for each that
-/// owes some; `lowest`: of its entry's layers, nothing of the entry is behind it.
+/// Calls `forward` and `backward` for each graph in the order, and `weight_gradients` for each
+/// graph that delays some. `lowest`: the graph is the last one of its entry in the order of the
+/// backward.
 template <class Chunk, class Forward, class Backward, class WeightGradients>
 void walk(const std::vector<Chunk>& chunks, const std::vector<double>& order,
           const Forward& forward, const Backward& backward,
@@ -51,7 +52,7 @@ std::string key_of(std::size_t index, const at::Tensor& output) {
   return key.str();
 }
 
-/// One after the other; empty for none.
+/// A function that calls all bodies in order; empty if there are none.
 template <class Bodies>
 std::function<void()> all_of(const Bodies& bodies) {
   if (bodies.empty()) return {};
@@ -65,18 +66,18 @@ std::function<void()> all_of(const Bodies& bodies) {
   std::string wanted;
   for (const workloads::ModuleKind kind : modules)
     wanted += (wanted.empty() ? "" : ", ") + std::string(workloads::name(kind));
-  throw std::invalid_argument(impl + ": got a model without " +
-                              (wanted.empty() ? "layers" : wanted) +
-                              "; want at least one such part; why: nothing would be captured while "
-                              "the case says otherwise; "
-                              "next: choose modules that the model has");
+  throw std::invalid_argument(
+      impl + ": got a model without " + (wanted.empty() ? "layers" : wanted) +
+      "; want at least one such part; why: nothing would be captured although "
+      "the case requests captures; "
+      "next: choose modules that the model has");
 }
 
 }  // namespace
 
 AheadOfTime::AheadOfTime(const EngineConfig& config, capture::Device& device, c10::Stream stream,
                          workloads::TrainStep& step, Observer* observer, CapturedSchedule schedule,
-                         Ways ways)
+                         CapturePolicy policy)
     : config_(config),
       device_(device),
       stream_(stream),
@@ -85,7 +86,7 @@ AheadOfTime::AheadOfTime(const EngineConfig& config, capture::Device& device, c1
       parts_{config_, device_, step_, observer_},
       optimizer_(parts_),
       schedule_(std::move(schedule)),
-      ways_(std::move(ways)) {
+      policy_(std::move(policy)) {
   if (step.rng().backend() == fixtures::RngBackend::plain)
     throw std::invalid_argument(config_.impl +
                                 ": got rng_tracker plain; want graph_safe; why: rule B08, a "
@@ -156,7 +157,7 @@ std::vector<SpeedFloor::Chain> AheadOfTime::floor_chains() const {
   for (const Chunk& chunk : chunks())
     for (std::size_t m = 0; m < chunk.front()->graphs.size(); ++m)
       for (std::size_t c = 0; c < chunk.size(); ++c) {
-        if (c == 0 || chunk[c]->fed_by != chunk[c - 1]) chains.emplace_back();
+        if (c == 0 || chunk[c]->predecessor != chunk[c - 1]) chains.emplace_back();
         chains.back().push_back(chunk[c]->graphs[m].get());
       }
   return chains;
@@ -196,14 +197,14 @@ std::vector<at::Tensor> AheadOfTime::run(const workloads::ModuleCall& call,
         std::to_string(captured.size()) + " cannot take (" +
         (graphs.idle() ? graphs.mismatch(inputs)
                        : "its last forward still waits for the backward") +
-        "); want the captured inputs in the captured schedule; why: a graph has count, shape, "
+        "); want the captured inputs in the captured schedule; why: a graph fixes count, shape, "
         "strides, type and device of its "
-        "inputs for good; next: use another engine for another shape or schedule");
+        "inputs; next: use another engine for another shape or schedule");
   return chain.begin(graphs.replay(call, inputs));
 }
 
-/// All parts of one chain have theirs in one graph, which the first of them that leaves some asks
-/// for.
+/// The delayed weight gradients of all parts of a chain are in one graph. The call of the first
+/// part that delays some replays it.
 void AheadOfTime::run_weight_gradients(const workloads::ModuleCall& call,
                                        const std::function<void()>& body) {
   if (capturing_ || !captured_kinds_[static_cast<std::size_t>(call.kind)]) return body();
@@ -211,7 +212,7 @@ void AheadOfTime::run_weight_gradients(const workloads::ModuleCall& call,
   if (!part.callable)
     throw std::logic_error(
         place(call) +
-        ": got a call for weight gradients of a part that never ran; want it behind the part's "
+        ": got a call for weight gradients of a part that never ran; want it after the part's "
         "backward; why: they would be another part's; next: name the part as it was called");
   auto& delayed = part.callable->weight_gradients;
   if (!captured_) {
@@ -233,7 +234,7 @@ AheadOfTime::Part AheadOfTime::part_of(const workloads::ModuleCall& call) const 
   return {};
 }
 
-/// What an eager step tells about its layers; only the first call of each part is looked at.
+/// Records a call in an eager step. Only the first call of each part is used.
 std::vector<at::Tensor> AheadOfTime::note(const workloads::ModuleCall& call,
                                           const std::vector<at::Tensor>& inputs,
                                           const std::vector<at::Tensor>& parameters,
@@ -241,13 +242,13 @@ std::vector<at::Tensor> AheadOfTime::note(const workloads::ModuleCall& call,
   if (part_of(call).callable) return body(inputs);
   auto arguments = arguments_of(call, inputs, device_.torch_device());
   auto& callables = layers_[call.layer];
-  if (callables.empty() || !ways_.one_graph_a_layer ||
+  if (callables.empty() || !policy_.one_graph_a_layer ||
       !callables.back()->chain->append(call, inputs, parameters, body)) {
     auto callable = std::make_unique<Callable>();
     callable->chain = std::make_unique<PartChain>(call, std::move(arguments), parameters, body);
     for (const auto& [layer, earlier] : layers_)
       for (const auto& other : earlier)
-        if (other->chain->feeds(inputs)) callable->fed_by = other.get();
+        if (other->chain->feeds(inputs)) callable->predecessor = other.get();
     callables.push_back(std::move(callable));
   }
   std::vector<at::Tensor> outputs = body(inputs);
@@ -267,7 +268,7 @@ void AheadOfTime::capture(const std::function<void()>& work) {
   const std::vector<double> order = this->order();
   const std::int64_t microbatches = step_.config().microbatches;
   const std::int64_t passes =
-      ways_.warm_up_passes(counters_.eager, microbatches, schedule_.stage.microbatches);
+      policy_.warm_up_passes(counters_.eager, microbatches, schedule_.stage.microbatches);
   const std::int64_t runs = counters_.eager * microbatches + passes;
   const ScopedFlag capturing(capturing_);
   try {
@@ -277,7 +278,8 @@ void AheadOfTime::capture(const std::function<void()>& work) {
     ModuleGraphs::WarmUp warm_up_all{[&] { warm_up(chunks, order, passes); },
                                      [&] { state.restore(); }};
     ModuleGraphs* above = nullptr;
-    ModuleGraphs* sent = nullptr;  // the lowest layer of the last backward entry
+    // The lowest layer of the last backward entry, whose input gradient is sent to another stage.
+    ModuleGraphs* sent = nullptr;
     walk(
         chunks, order,
         [&](ModuleGraphs& graphs) {
@@ -287,7 +289,7 @@ void AheadOfTime::capture(const std::function<void()>& work) {
         [&](ModuleGraphs& graphs, bool lowest) {
           ++counters_.captures;
           graphs.capture_backward({pool_.pool, &pool_});
-          if (!ways_.shared_memory) return;
+          if (!policy_.shared_memory) return;
           if (above) above->release_input_gradients();
           above = lowest ? nullptr : &graphs;
           if (!lowest) return;
@@ -299,7 +301,7 @@ void AheadOfTime::capture(const std::function<void()>& work) {
           graphs.capture_weight_gradients({pool_.pool, &pool_});
         });
   } catch (...) {
-    forget();
+    discard_graphs();
     throw;
   }
   counters_.launches_per_step = 0;
@@ -333,7 +335,7 @@ std::vector<AheadOfTime::Chunk> AheadOfTime::chunks() const {
   return chunks;
 }
 
-/// Its entries count the chunks of chunks().
+/// The order of the schedule; its entries number the chunks of chunks().
 std::vector<double> AheadOfTime::order() const {
   const std::vector<double> of_chunks = order::chunk_order(schedule_.stage);
   if (!schedule_.by_layer) return of_chunks;
@@ -343,7 +345,7 @@ std::vector<double> AheadOfTime::order() const {
   return order::layer_order(of_chunks, layers, schedule_.weight_gradients).entries;
 }
 
-/// Memory outside the pool first: nothing is captured here.
+/// Makes the graphs' memory outside the pool. Nothing is captured here.
 void AheadOfTime::make_graphs(const std::vector<Chunk>& chunks, const std::vector<double>& order) {
   const std::int64_t microbatches = schedule_.stage.microbatches;
   std::vector<std::int64_t> layers_of_chunk;
@@ -363,14 +365,14 @@ void AheadOfTime::make_graphs(const std::vector<Chunk>& chunks, const std::vecto
       for (std::int64_t m = 0; m < microbatches; ++m) {
         const std::size_t slot = before + static_cast<std::size_t>(m) * chunk.size() + j;
         std::vector<at::Tensor>& mine =
-            inputs[ways_.shared_memory ? buffers.at(slot) : static_cast<std::int64_t>(slot)];
+            inputs[policy_.shared_memory ? buffers.at(slot) : static_cast<std::int64_t>(slot)];
         if (mine.empty())
           for (const Argument& argument : chain.arguments())
             mine.push_back(like(argument).fill_(1));
-        ModuleGraphs::Ways ways = ways_.graphs;
-        ways.inputs = mine;
-        const std::string owner = ways_.shared_memory ? "" : std::to_string(slot);
-        ways.output_gradient = [this, owner](std::size_t index, const at::Tensor& output) {
+        ModuleGraphs::CapturePolicy policy = policy_.graphs;
+        policy.inputs = mine;
+        const std::string owner = policy_.shared_memory ? "" : std::to_string(slot);
+        policy.output_gradient = [this, owner](std::size_t index, const at::Tensor& output) {
           return output_gradient(owner, index, output);
         };
         chunk[j]->graphs.push_back(std::make_unique<ModuleGraphs>(
@@ -378,7 +380,7 @@ void AheadOfTime::make_graphs(const std::vector<Chunk>& chunks, const std::vecto
             ModuleGraphs::Recorded{chain.call(), chain.name(), chain.arguments(), chain.body(),
                                    &chain.parameters(), chain.outputs(),
                                    all_of(chunk[j]->weight_gradients)},
-            static_cast<std::size_t>(m), std::move(ways)));
+            static_cast<std::size_t>(m), std::move(policy)));
       }
     }
     before += chunk.size() * static_cast<std::size_t>(microbatches);
@@ -397,7 +399,7 @@ void AheadOfTime::warm_up(const std::vector<Chunk>& chunks, const std::vector<do
                           std::int64_t passes) const {
   const auto backward = [](ModuleGraphs& graphs, bool) { graphs.warm_up_backward(); };
   const auto weight_gradients = [](ModuleGraphs& graphs) { graphs.warm_up_weight_gradients(); };
-  if (ways_.passes_over_schedule) {
+  if (policy_.passes_over_schedule) {
     for (std::int64_t pass = 0; pass < passes; ++pass)
       walk(
           chunks, order, [](ModuleGraphs& graphs) { graphs.warm_up_forward(); }, backward,
@@ -414,14 +416,14 @@ void AheadOfTime::warm_up(const std::vector<Chunk>& chunks, const std::vector<do
         }
 }
 
-/// After a failure in the captures: the notes stay, for the next try.
-void AheadOfTime::forget() {
+/// After a failed capture. What the eager steps recorded is kept for the next attempt.
+void AheadOfTime::discard_graphs() {
   for (const auto& [layer, callables] : layers_)
     for (const auto& callable : callables) callable->graphs.clear();
   output_gradients_.clear();
 }
 
-// ---- what the engine tells
+// ---- results and counters
 
 std::vector<NamedTensor> AheadOfTime::outputs() { return engines::step_outputs(step_); }
 
@@ -452,7 +454,7 @@ void AheadOfTime::drop_graphs() {
       }
   optimizer_.drop();
   floor_.reset();
-  forget();
+  discard_graphs();
   layers_.clear();
   captured_ = false;
 }

@@ -1,10 +1,11 @@
-// What engines have in common that capture the parts of a model ahead of time, each as a forward
-// and a backward graph in one pool, from a schedule: transformer_engine and callables. What they do
-// differently is in Ways; their contracts stand in their own headers.
+// The common part of transformer_engine and callables, the engines that capture the parts of a
+// model ahead of time from a schedule, each part as a forward and a backward graph in one pool.
+// CapturePolicy holds their differences; their contracts are in their own headers.
 //
-// Eager steps come first and tell which parts are called with what; without any, one forward and
-// backward is rehearsed and put back. Right before step number warmup_steps everything is warmed up
-// and captured, in the order of the schedule; that step and all later ones replay.
+// The eager steps come first and show which parts are called with which arguments. Without an eager
+// step, one forward and backward is rehearsed and its effects are undone. Immediately before step
+// number warmup_steps everything is warmed up and captured, in the order of the schedule. That step
+// and all later ones replay.
 #pragma once
 
 #include <array>
@@ -25,44 +26,45 @@
 
 namespace graphproof::engines {
 
-/// What a rank runs in a step: `stage.microbatches` are those that get graphs of their own. A call
-/// of microbatch m replays graph m modulo these.
+/// What a rank runs in a step. `stage.microbatches` counts the microbatches that get their own
+/// graphs; a call of microbatch m replays graph m modulo that number.
 struct CapturedSchedule {
   order::Stage stage;
-  std::vector<std::vector<std::int64_t>> layers;  // of each chunk, as ModuleCall::layer counts them
-  /// Layer by layer (order::layer_order), every layer an entry of its own; `weight_gradients`: and
-  /// so are its delayed ones.
+  std::vector<std::vector<std::int64_t>> layers;  // by chunk; numbered as ModuleCall::layer
+  /// by_layer: the schedule is order::layer_order(), with an entry for each layer.
+  /// weight_gradients: the delayed weight gradients of a layer have their own entry.
   bool by_layer = false, weight_gradients = false;
 };
 
+/// The engine; used by one thread. A policy makes it transformer_engine or callables.
 class AheadOfTime final : public Engine, public workloads::ModuleRunner {
  public:
-  struct Ways {
-    bool one_graph_a_layer =
-        false;  // parts of a layer that follow each other go into one graph (part_chain.h)
-    /// Graphs share static inputs as order::input_buffers() says, and gradients of outputs, by
-    /// signature. Otherwise each has its own, and results keep their memory for good.
+  /// What the two engines do differently.
+  struct CapturePolicy {
+    /// Consecutive parts of a layer go into one graph (part_chain.h).
+    bool one_graph_a_layer = false;
+    /// Graphs share static inputs as order::input_buffers() specifies, and gradients of outputs by
+    /// signature. Otherwise each graph has its own, and its results keep their memory.
     bool shared_memory = false;
-    /// Warm-up passes for so many eager steps of so many microbatches, of which so many are
-    /// captured.
+    /// Returns the number of warm-up passes.
     std::int64_t (*warm_up_passes)(std::int64_t warmup_steps, std::int64_t microbatches,
                                    std::int64_t captured_microbatches) = nullptr;
-    /// A pass goes over the schedule; otherwise each graph has all its passes before the next one.
+    /// Each warm-up pass runs the whole schedule; otherwise each graph runs all its passes before
+    /// those of the next graph.
     bool passes_over_schedule = false;
-    ModuleGraphs::Ways graphs;  // without memory, which the engine gives
+    ModuleGraphs::CapturePolicy graphs;  // without memory, which the engine provides
   };
 
-  /// Throws std::invalid_argument for a step with the plain RNG tracker and for pools other than
-  /// one.
+  /// Throws std::invalid_argument for a step with the plain RNG tracker and for more than one pool.
   AheadOfTime(const EngineConfig& config, capture::Device& device, c10::Stream stream,
-              workloads::TrainStep& step, Observer* observer, CapturedSchedule schedule, Ways ways);
+              workloads::TrainStep& step, Observer* observer, CapturedSchedule schedule,
+              CapturePolicy policy);
   ~AheadOfTime() override;
 
   void step(const workloads::Batch& batch, double learning_rate) override;
   void floor_step(const workloads::Batch& batch, double learning_rate) override;
   /// A step whose forward and backward are `work`, which calls modules through run(): for schedules
-  /// that are not TrainStep's. The optimizer is the caller's. `work` is called twice where it is
-  /// rehearsed.
+  /// other than TrainStep's. The caller runs the optimizer. `work` runs twice if it is rehearsed.
   void run_step(const std::function<void()>& work);
   void evaluate(const workloads::Batch& batch) override;
   std::vector<NamedTensor> outputs() override;
@@ -70,7 +72,7 @@ class AheadOfTime final : public Engine, public workloads::ModuleRunner {
   Counters counters() const override;
   void drop_graphs() override;
 
-  /// Called by the model's parts, between the two ends of a step.
+  /// Called by the parts of the model, during a step.
   std::vector<at::Tensor> run(const workloads::ModuleCall& call,
                               const std::vector<at::Tensor>& inputs,
                               const std::vector<at::Tensor>& parameters,
@@ -81,15 +83,16 @@ class AheadOfTime final : public Engine, public workloads::ModuleRunner {
   workloads::ModuleRunner* module_runner() override { return this; }
 
  private:
-  /// A chain and its graphs, by captured microbatch.
+  /// A chain of parts, and its graphs by captured microbatch.
   struct Callable {
     std::unique_ptr<PartChain> chain;
     std::vector<std::unique_ptr<ModuleGraphs>> graphs;
-    const Callable* fed_by = nullptr;  // whose only result is its only input
-    std::vector<std::pair<workloads::ModuleKind, std::function<void()>>>
-        weight_gradients;  // of parts that leave some for later
+    const Callable* predecessor = nullptr;  // its only result is the only input of this one
+    /// Of the parts that defer weight gradients: what adds them.
+    std::vector<std::pair<workloads::ModuleKind, std::function<void()>>> weight_gradients;
   };
   using Chunk = std::vector<Callable*>;  // in the order of the forward
+  /// Part number `index` of the chain of `callable`; null for a part without graphs.
   struct Part {
     Callable* callable = nullptr;
     std::size_t index = 0;
@@ -108,7 +111,7 @@ class AheadOfTime final : public Engine, public workloads::ModuleRunner {
   void warm_up(const std::vector<Chunk>& chunks, const std::vector<double>& order,
                std::int64_t passes) const;
   at::Tensor output_gradient(const std::string& owner, std::size_t index, const at::Tensor& output);
-  void forget();
+  void discard_graphs();
 
   EngineConfig config_;
   capture::Device& device_;
@@ -119,10 +122,10 @@ class AheadOfTime final : public Engine, public workloads::ModuleRunner {
   CaptureParts parts_;
   OptimizerGraph optimizer_;
   CapturedSchedule schedule_;
-  Ways ways_;
+  CapturePolicy policy_;
   std::array<bool, workloads::kModuleKinds.size()> captured_kinds_{};
-  std::map<std::int64_t, std::vector<std::unique_ptr<Callable>>>
-      layers_;  // by layer, in the order of the forward
+  /// By layer, in the order of the forward.
+  std::map<std::int64_t, std::vector<std::unique_ptr<Callable>>> layers_;
   PoolOrder pool_;
   std::map<std::string, at::Tensor> output_gradients_;  // by owner, index and signature
   std::vector<NamedTensor> step_statics_, step_outputs_;
@@ -132,8 +135,8 @@ class AheadOfTime final : public Engine, public workloads::ModuleRunner {
   Counters counters_;
 };
 
-/// The stage of a step's layout: one microbatch for all at pipeline size 1, save layer by layer, as
-/// upstream captures.
+/// What the rank of `step` runs. At pipeline size 1 one captured microbatch serves all, unless the
+/// step runs layer by layer, as in Megatron-LM.
 CapturedSchedule captured_schedule(workloads::TrainStep& step);
 
 }  // namespace graphproof::engines

@@ -1,9 +1,9 @@
-// What a module's graphs were captured with, and whether a later call may use them.
+// The properties of the inputs that a module's graphs were captured with, and whether a later call
+// may use these graphs.
 //
-// Contract: a graph has count, shape, strides, type, device and need of a gradient of its inputs
-// for good. Upstream compares all but strides and the need of a gradient (Megatron-LM, mismatch
-// errors of its runners); here they count, because an input whose address agrees is used without a
-// copy.
+// Contract: a graph fixes the number, shape, strides, type, device and requires_grad of its inputs.
+// Megatron-LM compares all but strides and requires_grad (mismatch errors of its runners). Here
+// these count too, because an input at the captured address is used without a copy.
 #pragma once
 
 #include <string>
@@ -14,6 +14,7 @@
 
 namespace graphproof::engines {
 
+/// The properties of one captured input.
 struct Argument {
   std::vector<std::int64_t> sizes, strides;
   at::ScalarType dtype;
@@ -21,23 +22,24 @@ struct Argument {
   bool requires_grad;
 };
 
-/// "attn of layer 3, microbatch 1"
+/// Names a call in messages: "attn of layer 3, microbatch 1".
 std::string place(const workloads::ModuleCall& call);
 
-/// Throws std::invalid_argument for what no graph can take: an undefined tensor, one that is not
-/// strided, lies on another device than `device`, or overlaps itself.
+/// The properties of `inputs`. Throws std::invalid_argument for an input that no graph can take: an
+/// undefined tensor, one that is not strided, is not on `device`, or has gaps or overlaps.
 std::vector<Argument> arguments_of(const workloads::ModuleCall& call,
                                    const std::vector<at::Tensor>& inputs, at::Device device);
 
-/// Type, device, shape and strides of each: equal where static tensors may be shared.
+/// A text that is equal for two lists of arguments if they may share static tensors.
 std::string signature(const std::vector<Argument>& arguments);
 
-/// New memory for one, uninitialised.
+/// A new uninitialised tensor with these properties.
 at::Tensor like(const Argument& argument);
 
+/// Whether graphs that were captured with `captured` can take `inputs`.
 bool fits(const std::vector<Argument>& captured, const std::vector<at::Tensor>& inputs);
 
-/// What differs, for a message; empty where fits().
+/// The differences, for a message; empty if fits().
 std::string mismatch(const std::vector<Argument>& captured, const std::vector<at::Tensor>& inputs);
 
 }  // namespace graphproof::engines

@@ -5,9 +5,8 @@
 
 namespace graphproof::engines {
 
-AheadOfTime::Ways callables_policy() {
-  // num_warmup_iters of make_graphed_callables; it doesn't look at how often the modules ran
-  // before.
+AheadOfTime::CapturePolicy callables_policy() {
+  // num_warmup_iters of make_graphed_callables, which ignores earlier runs of the modules.
   constexpr std::int64_t kPasses = 3;
   return {.warm_up_passes = [](std::int64_t, std::int64_t, std::int64_t) { return kPasses; },
           .graphs = {.weight_gradients = ModuleGraphs::WeightGradients::aliased,

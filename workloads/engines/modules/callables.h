@@ -1,53 +1,52 @@
-// impl callables: the captured parts of all layers go through PyTorch's make_graphed_callables in
-// one call.
+// impl callables: the captured parts of all layers are captured as by one call of PyTorch's
+// make_graphed_callables.
 //
 // Contract:
-// - Each of `modules` in each layer is a callable of its own; empty is the whole layer. What lies
-// between runs eagerly.
-// - Steps before number `warmup_steps` are eager. Right before that step all callables are captured
-// into one pool: their
-//   forwards in the order of the model, then their backwards in reverse, which is the order in
-//   which they must run. That step and all later ones replay. A callable has one pair of graphs for
-//   all microbatches, one after another.
-// - Before the captures each callable has three passes, forward and backward, with NaN for the
-// gradients of its outputs,
-//   where PyTorch has uninitialised memory. What they change is put back, which PyTorch leaves to
-//   its user.
-// - The sample arguments, tensors of ones, are the static inputs, of each callable its own and
-// outside the pool. Every replay
-//   copies into them what does not lie there already.
-// - Results are the static memory itself: outputs, gradients of inputs and of parameters. It is
-// kept for good, and holds until
-//   the callable's next launch. Gradients of parameters reach their accumulators uncopied: one that
-//   has no sum yet keeps the static memory, which the next replay overwrites (pytorch#181723).
-//   TrainStep's accumulators always have one.
-// - Hooks of accumulators run in every backward, those of fused weight gradients (fused_linear.h),
-// which are added in the
-//   graph, as well. Parameters that the outputs don't depend on take no part.
-// - With fp8_weights every call writes on the device whether its microbatch is a step's first, and
-// its graph reads it. PyTorch knows
-//   no such argument: without, graphs that serve all microbatches would do in each what the
-//   captured one did.
-// - A call without gradients runs eagerly, as PyTorch's in evaluation.
-// - An input that requires a gradient and gets none is refused (allow_unused_input is off), and so
-// are a parameter that was
-//   moved or frozen after the capture, and a backward that is to be differentiated again.
-// - Sequences have one length; shape_buckets.h keeps such engines for several.
-// - A call whose inputs differ, a second forward before the backward, and another order than that
-// of the captures are errors.
-// - A failed capture throws capture::DeviceError; graphs made so far are dropped, and the next step
-// tries again.
-// - Refuses the plain RNG tracker (rule B08), pipelines, whose schedules it does not know, inputs
-// that no graph can take, a
-//   model without any of `modules`, pools other than one, and step() after drop_graphs().
+// - Each of `modules` in each layer is a separate callable; an empty list captures the whole layer.
+//   What lies between the callables runs eagerly.
+// - Steps before number `warmup_steps` are eager. Immediately before that step all callables are
+//   captured into one pool: their forwards in the order of the model, then their backwards in
+//   reverse, which is also the order in which they must run. That step and all later ones replay. A
+//   callable has one pair of graphs, which serves the microbatches one after another.
+// - Before the captures, each callable runs three passes of forward and backward, with NaN as
+//   gradients of its outputs, where PyTorch has uninitialised memory. The effects of the passes are
+//   undone, which PyTorch leaves to its user.
+// - The static inputs are the sample arguments, tensors of ones, which each callable has outside
+//   the pool. Every replay copies the inputs into them, except those that are at their address
+//   already.
+// - Results are the static memory itself: outputs, gradients of inputs and of parameters. The
+//   graphs keep that memory, and its values are valid until the callable's next launch. Gradients
+//   of parameters reach their accumulators without a copy. An accumulator without a sum keeps the
+//   static memory, which the next replay overwrites (pytorch#181723); TrainStep's accumulators
+//   always have a sum.
+// - Hooks of accumulators run in every backward, also those of fused weight gradients
+//   (fused_linear.h), which are added in the graph. Parameters on which the outputs do not depend
+//   get no gradient.
+// - With fp8_weights every call writes to device memory whether its microbatch is the first of a
+//   step, and the graph reads it. PyTorch has no such argument: without it, graphs that serve all
+//   microbatches would repeat in each what was captured.
+// - A call without gradients runs eagerly, as in PyTorch for evaluation.
+// - Refuses an input that requires a gradient and gets none (allow_unused_input is off), a
+//   parameter that was moved or frozen after the capture, and a backward that is to be
+//   differentiated again.
+// - Sequences have one length; shape_buckets.h keeps such engines for several lengths.
+// - A call with different inputs, a second forward before the backward, and a launch in another
+//   order than the captures are errors.
+// - A failed capture throws capture::DeviceError. The graphs that were made so far are dropped, and
+//   the next step tries again.
+// - Refuses the plain RNG tracker (rule B08), pipelines, because it does not know their schedules,
+//   inputs that no graph can take, a model without any of `modules`, more than one pool, and step()
+//   after drop_graphs().
 #pragma once
 
 #include "workloads/engines/modules/ahead_of_time.h"
 
 namespace graphproof::engines {
 
-AheadOfTime::Ways callables_policy();
+/// What AheadOfTime does as callables.
+AheadOfTime::CapturePolicy callables_policy();
 
+/// See make_engine().
 std::unique_ptr<Engine> make_callables(const EngineConfig& config, capture::Device& device,
                                        c10::Stream stream, workloads::TrainStep& step,
                                        Observer* observer);

@@ -1,4 +1,4 @@
-// The contract sentences at the top of callables.h, one test each; what it shares with
+// One test for each sentence of the contract in callables.h. The common part with
 // transformer_engine is tested there.
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ using Tensors = std::vector<at::Tensor>;
 
 constexpr std::int64_t kWarmup = 2, kSteps = 5;
 
-// Small, because a CPU takes its time over products in bf16.
+// Small, because products in bf16 are slow on a CPU.
 ModelConfig model(double dropout) {
   return {.hidden = 32,
           .heads = 4,
@@ -58,7 +58,7 @@ TEST(Callables, ReplayEqualsEagerBitForBitForEveryModuleSetAsOnePairForEachModul
        {Cut{"layer", model(0.1), {}, 1}, Cut{"attn", model(0), {ModuleKind::attn}, 1},
         Cut{"attn and mlp", model(0.1), {ModuleKind::attn, ModuleKind::mlp}, 2},
         Cut{"every feature", rich, {}, 1}, Cut{"experts", experts, {ModuleKind::moe}, 1},
-        Cut{"router, and what is behind it again", after_router, {ModuleKind::moe_router}, 1},
+        Cut{"router, with recompute after it", after_router, {ModuleKind::moe_router}, 1},
         Cut{"attention, router, preprocess",
             experts,
             {ModuleKind::attn, ModuleKind::moe_router, ModuleKind::moe_preprocess},
@@ -142,7 +142,7 @@ TEST(Callables, RefusesAPipeline) {
             "outstanding; next: set impl to local or transformer_engine");
 }
 
-/// Two layers y = w x^2 + 0 * u, of which `u` is a second input that some bodies leave out.
+/// Two layers y = w x^2 + 0 * u. The second input `u` is omitted by some bodies.
 struct Bench {
   Bench()
       : device(workloads::device_under_test()),
@@ -241,7 +241,8 @@ TEST(Callables, AnUnusedInputIsRefused) {
       refusal<std::invalid_argument>([&] { bench.engine.run_step(work); }),
       "layer of layer 0, microbatch 0: got an input that requires a gradient and gets none; want "
       "every such input used; "
-      "why: whoever waits for it would wait in vain; next: pass it without requiring a gradient");
+      "why: the producer of the input would get no gradient; next: pass it without requiring a "
+      "gradient");
 }
 
 TEST(Callables, AModuleThatChangedAfterItsCaptureIsRefused) {

@@ -13,20 +13,21 @@ namespace graphproof::engines {
 namespace {
 
 [[noreturn]] void no_graphs_fit(const workloads::ModuleCall& call, std::size_t slots,
-                                std::size_t owed, const std::string& differences) {
+                                std::size_t outstanding, const std::string& differences) {
   throw std::invalid_argument(place(call) + ": got a call that none of its " +
                               std::to_string(slots) + " captured graphs can take (" +
-                              std::to_string(owed) + " still owe a backward" +
+                              std::to_string(outstanding) + " still waiting for a backward" +
                               (differences.empty() ? "" : "; " + differences) +
                               "); want inputs and outstanding microbatches as in the recorded "
-                              "step; why: a graph has count, shape, strides, "
-                              "type and device of its inputs for good; next: use another engine "
+                              "step; why: a graph fixes count, shape, strides, "
+                              "type and device of its inputs; next: use another engine "
                               "for another shape or schedule");
 }
 
 }  // namespace
 
-/// Notes when the backward of a recorded call begins, and changes nothing.
+/// Reports to the engine when the backward of a recorded call begins. Passes gradients on
+/// unchanged.
 class Local::RecordBackward final : public torch::autograd::Node {
  public:
   RecordBackward(Local& engine, ModuleGraphs& graphs, torch::autograd::edge_list&& edges)
@@ -81,7 +82,7 @@ void Local::step(const workloads::Batch& batch, double learning_rate) {
   step_.learning_rate(learning_rate);
   run_step([&] { step_.forward_backward(batch); });
   optimizer_.step();
-  // Behind the recorded step, as its other graphs.
+  // After the recorded step, like the other graphs.
   if (created_)
     optimizer_.capture(config_.pool == PoolSharing::per_graph ? device_.make_pool()
                                                               : pools_.front()->pool);
@@ -97,7 +98,7 @@ void Local::run_step(const std::function<void()>& work) {
       work();
       create();
     } catch (...) {
-      forget();
+      discard_recording();
       throw;
     }
     ++counters_.eager;
@@ -142,7 +143,7 @@ void Local::evaluate(const workloads::Batch& batch) {
 }
 
 void Local::begin_step() {
-  told_first_.reset();
+  first_microbatch_flag_.reset();
   for_each_graphs([](ModuleGraphs& graphs) { graphs.begin_step(); });
   for (const auto& pool : pools_) pool->begin_step();
 }
@@ -166,9 +167,9 @@ std::vector<at::Tensor> Local::run(const workloads::ModuleCall& call,
         ": got a call without gradients; want a training step; why: its graphs are "
         "those of training, with dropout and a backward; next: call evaluate() for evaluation");
   if (!created_) return record(call, inputs, parameters, body);
-  if (const bool first = call.microbatch == 0; told_first_ != first) {
+  if (const bool first = call.microbatch == 0; first_microbatch_flag_ != first) {
     step_.set_first_microbatch(first);
-    told_first_ = first;
+    first_microbatch_flag_ = first;
   }
   if (at_floor_) {
     const std::span<const std::unique_ptr<ModuleGraphs>> all = slots(call);
@@ -189,14 +190,14 @@ ModuleGraphs& Local::idle_graphs(const workloads::ModuleCall& call,
     if (slots[i]->idle() && (!config_.checks || slots[i]->fits(inputs)) &&
         (!graphs_for_each_microbatch() || i == own))
       return *slots[i];
-  std::size_t owed = 0;
+  std::size_t outstanding = 0;
   std::string differences;
   for (const auto& graphs : slots) {
-    owed += graphs->idle() ? 0 : 1;
+    outstanding += graphs->idle() ? 0 : 1;
     if (!graphs->fits(inputs))
       differences += (differences.empty() ? "" : "; ") + graphs->mismatch(inputs);
   }
-  no_graphs_fit(call, slots.size(), owed, differences);
+  no_graphs_fit(call, slots.size(), outstanding, differences);
 }
 
 bool Local::graphs_for_each_microbatch() const { return step_.layout().pp > 1; }
@@ -222,7 +223,7 @@ std::vector<at::Tensor> Local::record(const workloads::ModuleCall& call,
         parts_,
         ModuleGraphs::Recorded{call, std::string(workloads::name(call.kind)), std::move(arguments),
                                body, &parameters, outputs.size()},
-        slots.size(), ModuleGraphs::Ways{}));
+        slots.size(), ModuleGraphs::CapturePolicy{}));
     graphs = slots.back().get();
     record_.push_back({graphs, false});
     for (std::size_t i = 0; i < inputs.size(); ++i)
@@ -303,8 +304,8 @@ ModuleGraphs::Place Local::place_for(const ModuleGraphs& graphs) {
   return {pools_[index]->pool, pools_[index].get()};
 }
 
-/// After a failure in the recorded step: nothing of it is used again.
-void Local::forget() {
+/// After a failure in the recorded step: nothing that was recorded is used again.
+void Local::discard_recording() {
   record_.clear();
   recorded_outputs_.clear();
   recorded_launches_ = 0;
@@ -312,7 +313,7 @@ void Local::forget() {
   pools_.clear();
 }
 
-// ---- what the engine tells
+// ---- results and counters
 
 std::vector<NamedTensor> Local::outputs() { return engines::step_outputs(step_); }
 

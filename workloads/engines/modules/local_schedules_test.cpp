@@ -1,5 +1,5 @@
-// The contracts of module_graphs.h, arguments.h and pool_order.h, and what local.h says of
-// schedules: modules of our own in orders that the reference model doesn't have.
+// The contracts of module_graphs.h, arguments.h and pool_order.h, and the sentences about schedules
+// in that of local.h: modules of the test in orders that the reference model does not have.
 #include <gtest/gtest.h>
 
 #include "workloads/engines/modules/local.h"
@@ -87,10 +87,10 @@ TEST(LocalSchedules, MoreOutstandingMicrobatchesThanRecordedAreRefused) {
               });
             }),
             "layer of layer 0, microbatch 1: got a call that none of its 1 captured graphs can "
-            "take (1 still owe a "
+            "take (1 still waiting for a "
             "backward); want inputs and outstanding microbatches as in the recorded step; why: a "
-            "graph has count, shape, "
-            "strides, type and device of its inputs for good; next: use another engine for another "
+            "graph fixes count, shape, "
+            "strides, type and device of its inputs; next: use another engine for another "
             "shape or schedule");
   bench.engine.run_step(
       [&] { Bench::backward(bench.call(0, 0, {bench.input(1)})[0]); });  // usable afterwards
@@ -106,15 +106,15 @@ TEST(LocalSchedules, AChangedArgumentIsRefusedAndNamed) {
   const std::string device = bench.device.torch_device().str();
   EXPECT_EQ(refused({at::zeros({2, 4}, bench.options)}),
             "layer of layer 0, microbatch 3: got a call that none of its 1 captured graphs can "
-            "take (0 still owe a "
+            "take (0 still waiting for a "
             "backward; input 0 Float [2, 4] strides [4, 1] on " +
                 device +
                 " without a gradient instead of Float [3, 4] "
                 "strides [4, 1] on " +
                 device +
                 " with a gradient); want inputs and outstanding microbatches as in the "
-                "recorded step; why: a graph has count, shape, strides, type and device of its "
-                "inputs for good; next: use "
+                "recorded step; why: a graph fixes count, shape, strides, type and device of its "
+                "inputs; next: use "
                 "another engine for another shape or schedule");
   EXPECT_NE(refused({bench.input(1), bench.input(1)}).find("2 inputs instead of 1"),
             std::string::npos);
@@ -156,8 +156,8 @@ TEST(LocalSchedules, ACallWithoutGradientsIsRefused) {
 }
 
 TEST(LocalSchedules, ALaunchInAnotherOrderThanTheCapturesIsRefused) {
-  // Layer 0, layer 1, backward of 1, backward of 0 is what the pool was made for; two at a time is
-  // not.
+  // The pool was captured in the order layer 0, layer 1, backward of 1, backward of 0. Two
+  // microbatches at a time violate it.
   for (const PoolSharing pool : {PoolSharing::single, PoolSharing::per_graph}) {
     Bench bench(local(pool));
     bench.engine.run_step([&] {
@@ -189,7 +189,8 @@ TEST(LocalSchedules, AnInputThatIsNotTheProducersOutputIsRefused) {
               bench.engine.run_step(
                   [&] { bench.call(1, 0, {bench.call(0, 0, {bench.input(1)})[0].clone()}); });
             }),
-            "layer of layer 1, microbatch 0, input 0: got a tensor elsewhere; want the output of "
+            "layer of layer 1, microbatch 0, input 0: got a tensor at another address; want the "
+            "output of "
             "layer of layer 0, "
             "microbatch 0 where its graph leaves it; why: both graphs hold that address; next: "
             "pass the output itself, or "
@@ -246,7 +247,7 @@ TEST(LocalSchedules, AnOutputMayBeAViewOfItsInputOrTheInputItself) {
     Bench bench;
     const auto step = [&](double value) {
       const at::Tensor x = bench.input(value);
-      // The producer's output goes through the next module beside a result, as a residual does, and
+      // The next module returns the producer's output next to its own result, like a residual, and
       // both are used.
       const at::Tensor first = bench.call(0, 0, {x})[0];
       const auto outputs = bench.engine.run(
@@ -266,24 +267,23 @@ TEST(LocalSchedules, AnOutputMayBeAViewOfItsInputOrTheInputItself) {
 
 TEST(LocalSchedules, ASecondGradientOfAnOutputIsCopiedToTheCapturedPlace) {
   Bench bench;
-  const auto twice = [&](double value) {
+  const auto used_twice = [&](double value) {
     const at::Tensor x = bench.input(value);
     const at::Tensor first = bench.call(0, 0, {x})[0];
     const at::Tensor second = bench.call(1, 0, {first})[0];
-    // `first` is used by a graph and by eager work: x + 2x^2-like sums arrive in memory of their
-    // own.
+    // `first` is used by a graph and by eager work, so the sum of its gradients is in new memory.
     torch::autograd::backward({second.sum() + first.sum()});
     // y = 2 x^2, z = 2 y^2: d(z + y)/dx = (4 y + 1) 4 x.
     const double y = 2 * value * value;
     EXPECT_EQ(workloads::on_host(x.grad()),
               Bench::filled(12, static_cast<float>((4 * y + 1) * 4 * value)));
   };
-  for (const double value : {1.0, 2.0, 3.0}) bench.engine.run_step([&] { twice(value); });
+  for (const double value : {1.0, 2.0, 3.0}) bench.engine.run_step([&] { used_twice(value); });
 }
 
 TEST(LocalSchedules, AFailedCaptureLeavesNoGraphAndTheNextStepRecordsAgain) {
   if (workloads::device_under_test().name() != "sim")
-    return;  // LibTorch 2.11 on CUDA does not work on (pytorch#180395)
+    return;  // LibTorch 2.11 on CUDA is unusable after a failed capture (pytorch#180395)
   Bench bench;
   bool look = true;
   const auto call = [&] {

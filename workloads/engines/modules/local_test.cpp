@@ -1,5 +1,5 @@
-// The contract sentences at the top of local.h on the reference model, one test each. What needs
-// modules and schedules of its own: local_schedules_test.cpp.
+// One test for each sentence of the contract in local.h, on the reference model. Tests that need
+// other modules and schedules are in local_schedules_test.cpp.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -43,7 +43,7 @@ TEST(Local, ReplayEqualsEagerBitForBitForEveryModuleSetPoolAndNumberOfMicrobatch
     for (const PoolSharing pool :
          {PoolSharing::single, PoolSharing::per_microbatch, PoolSharing::per_graph})
       for (const std::int64_t microbatches : {1, 2, 4}) {
-        // Where the model is cut doesn't change what a pool is, so the finest cut stands for all.
+        // Pools do not depend on which parts are captured, so the finest division suffices.
         if (pool != PoolSharing::single && (modules.size() != 2 || microbatches != 2)) continue;
         const double dropout = microbatches == 1 ? 0.0 : 0.1;
         SCOPED_TRACE(name + " pool " + std::to_string(static_cast<int>(pool)) + " microbatches " +
@@ -96,11 +96,11 @@ TEST(Local, EveryFeatureOfTheStepIsReplayedBitForBitInEveryCut) {
        experts_again,
        {ModuleKind::moe_router, ModuleKind::moe_preprocess},
        2},
-      {"experts behind router and preprocess again",
+      {"recomputed experts after router and preprocess",
        after_router,
        {ModuleKind::moe_router, ModuleKind::moe_preprocess},
        2},
-      {"experts behind the router again", after_router, {ModuleKind::moe_router}, 1},
+      {"recomputed experts after the router", after_router, {ModuleKind::moe_router}, 1},
       {"experts, layer", experts, {}, 1},
       {"experts, moe", experts, {ModuleKind::moe}, 1},
       {"experts, router", experts, {ModuleKind::moe_router}, 1},
@@ -137,7 +137,7 @@ TEST(Local, OneStepIsEagerAndEveryLaterOneNeedsTwoLaunchesForEachModuleAndMicrob
         EXPECT_EQ(counters.steps, i + 1);
         EXPECT_EQ(counters.eager, 1);
         EXPECT_EQ(counters.captures, graphs)
-            << "one pair for each module, whatever the number of microbatches";
+            << "one pair for each module for any number of microbatches";
         EXPECT_EQ(counters.graphs, graphs);
         EXPECT_EQ(counters.launches_per_step, graphs * microbatches);
         EXPECT_EQ(counters.replays, i * counters.launches_per_step);
@@ -168,7 +168,7 @@ TEST(Local, CapturesInExecutionOrderIntoOnePoolAndRunsNothing) {
   EXPECT_EQ(twins.graph_step().rng().states(), twins.eager_step().rng().states());
 }
 
-TEST(Local, AModuleReadsTheOutputOfTheOneBeforeWhereItLies) {
+TEST(Local, AModuleReadsTheOutputOfThePreviousOneInPlace) {
   TwinSteps twins(model(0), {}, local({ModuleKind::attn, ModuleKind::mlp}));
   twins.step(0);
   twins.step(1);
@@ -223,7 +223,7 @@ TEST(Local, LossesHandedOutStayAndOutputsAreTheLatest) {
 
 TEST(Local, DroppedGraphsGiveTheirMemoryBackAndTakeNoMoreSteps) {
   TwinSteps twins(model(0), {}, local());
-  twins.device().empty_cache();  // what earlier tests left behind
+  twins.device().empty_cache();  // the cached memory of earlier tests
   const auto pool_before = twins.device().memory().pool;
   for (std::int64_t i = 0; i < 3; ++i) twins.step(i);
   EXPECT_GT(twins.device().memory().pool, pool_before);
@@ -250,7 +250,7 @@ TEST(Local, TheFloorTrainsAsTheEngineDoesWithTheSameLaunches) {
     twins.device().synchronize();
     EXPECT_EQ(difference(fixtures::compare(twins.eager->outputs(), engine.outputs())), "");
     EXPECT_EQ(engine.counters().replays - before.replays, before.launches_per_step);
-    EXPECT_EQ(difference(twins.step(3)), "") << "the engine goes on behind it";
+    EXPECT_EQ(difference(twins.step(3)), "") << "the engine continues afterwards";
   }
 }
 

@@ -12,7 +12,7 @@
 namespace graphproof::engines {
 namespace {
 
-/// By address: unowned tensors share memory and no storage.
+/// Compares addresses, because unowned tensors share memory but not the storage object.
 bool overlaps_any(const at::Tensor& tensor, const std::vector<at::Tensor>& others) {
   return std::any_of(others.begin(), others.end(), [&](const at::Tensor& other) {
     return other.defined() && tensor.storage().data() == other.storage().data();
@@ -58,11 +58,11 @@ class ModuleGraphs::ReplayBackward final : public torch::autograd::Node {
 };
 
 ModuleGraphs::ModuleGraphs(const CaptureParts& parts, Recorded recorded, std::size_t slot,
-                           Ways ways)
+                           CapturePolicy policy)
     : parts_(parts),
       recorded_(std::move(recorded)),
       slot_(slot),
-      ways_(std::move(ways)),
+      policy_(std::move(policy)),
       sources_(recorded_.arguments.size()),
       consumers_(recorded_.outputs) {
   const std::string name = "layers." + std::to_string(recorded_.call.layer) + "." + recorded_.name +
@@ -92,20 +92,21 @@ ModuleGraphs* ModuleGraphs::predecessor() const {
 
 void ModuleGraphs::capture_forward(Place place, std::int64_t warmups, const WarmUp& warm_up) {
   forward_.place = place;
-  if (place.order) forward_.turn = place.order->captures++;
-  parts_.step.faults().static_inputs(ways_.inputs, recorded_.arguments,
+  if (place.order) forward_.position = place.order->captures++;
+  parts_.step.faults().static_inputs(policy_.inputs, recorded_.arguments,
                                      /*from_outside=*/!sources_[0].module);
   warmups_ = warmups;
   forward_.graph = capture_graph(parts_, {forward_.name, place.pool, [this] { record_forward(); },
                                           warmups_, warm_up.run, warm_up.undo, &recorded_.call});
 }
 
-/// With histories of their own, from this call on. Inside a capture the memory comes from the pool.
+/// New leaves of autograd on the memory of the static inputs. New memory comes from the pool,
+/// because this is called inside the capture.
 std::vector<at::Tensor> ModuleGraphs::static_inputs() const {
   std::vector<at::Tensor> inputs;
   for (std::size_t i = 0; i < recorded_.arguments.size(); ++i) {
     const Source& source = sources_[i];
-    const at::Tensor memory = i < ways_.inputs.size() ? ways_.inputs[i].variable_data()
+    const at::Tensor memory = i < policy_.inputs.size() ? policy_.inputs[i].variable_data()
                               : source.module
                                   ? source.module->outputs_[source.index].variable_data()
                                   : like(recorded_.arguments[i]);
@@ -118,8 +119,8 @@ void ModuleGraphs::warm_up_forward() {
   const c10::AutoGradMode with_gradients(true);
   warm_inputs_.clear();
   for (std::size_t i = 0; i < recorded_.arguments.size(); ++i) {
-    const at::Tensor memory = i < ways_.inputs.size() ? ways_.inputs[i].variable_data()
-                                                      : like(recorded_.arguments[i]).zero_();
+    const at::Tensor memory = i < policy_.inputs.size() ? policy_.inputs[i].variable_data()
+                                                        : like(recorded_.arguments[i]).zero_();
     warm_inputs_.push_back(at::Tensor(memory).requires_grad_(recorded_.arguments[i].requires_grad));
   }
   warm_outputs_ = recorded_.body(warm_inputs_);
@@ -130,7 +131,7 @@ void ModuleGraphs::warm_up_backward() {
   for (const at::Tensor& output : std::exchange(warm_outputs_, {})) {
     if (!output.requires_grad()) continue;
     outputs.push_back(output);
-    gradients.push_back(at::full_like(output, ways_.warm_up_gradient));
+    gradients.push_back(at::full_like(output, policy_.warm_up_gradient));
   }
   const std::vector<at::Tensor> inputs = std::exchange(warm_inputs_, {});
   const workloads::SilenceStreamMismatchWarning silence(parts_.step.config().shared_expert_overlap);
@@ -139,17 +140,17 @@ void ModuleGraphs::warm_up_backward() {
         gradients_of(outputs, inputs, *recorded_.parameters, gradients, /*retain_graph=*/false));
 }
 
-/// `gradients`: of the inputs that need one, then of the parameters.
+/// Records which parameters get a gradient. `gradients`: those of the inputs that need one, then
+/// those of the parameters.
 void ModuleGraphs::note_connected(const std::vector<at::Tensor>& gradients) {
   const auto of_parameters =
       gradients.end() - static_cast<std::ptrdiff_t>(recorded_.parameters->size());
-  if (!ways_.unused_inputs &&
+  if (!policy_.unused_inputs &&
       std::any_of(gradients.begin(), of_parameters, [](const auto& g) { return !g.defined(); }))
     throw std::invalid_argument(
         place(recorded_.call) +
-        ": got an input that requires a gradient and gets none; want every such "
-        "input used; why: whoever waits for it would wait in vain; next: pass it without requiring "
-        "a "
+        ": got an input that requires a gradient and gets none; want every such input used; why: "
+        "the producer of the input would get no gradient; next: pass it without requiring a "
         "gradient");
   std::vector<bool> connected;
   for (auto gradient = of_parameters; gradient != gradients.end(); ++gradient)
@@ -160,9 +161,8 @@ void ModuleGraphs::note_connected(const std::vector<at::Tensor>& gradients) {
                          std::to_string(std::count(connected.begin(), connected.end(), true)) +
                          " parameters; want the " +
                          std::to_string(std::count(connected_.begin(), connected_.end(), true)) +
-                         " of the first pass; why: a graph has its parameters for good; next: let "
-                         "the module use the same "
-                         "parameters in every pass");
+                         " of the first pass; why: a graph cannot change its parameters; next: let "
+                         "the module use the same parameters in every pass");
 }
 
 void ModuleGraphs::record_forward() {
@@ -193,25 +193,25 @@ void ModuleGraphs::require_outputs(const std::vector<at::Tensor>& outputs) const
 
 void ModuleGraphs::capture_backward(Place place) {
   backward_.place = place;
-  if (place.order) backward_.turn = place.order->captures++;
+  if (place.order) backward_.position = place.order->captures++;
   grad_outputs_.assign(differentiable_.size(), {});
-  if (ways_.output_gradient)
+  if (policy_.output_gradient)
     for (std::size_t k = 0; k < differentiable_.size(); ++k)
-      grad_outputs_[k] = ways_.output_gradient(differentiable_[k], outputs_[differentiable_[k]]);
+      grad_outputs_[k] = policy_.output_gradient(differentiable_[k], outputs_[differentiable_[k]]);
   backward_.graph =
       capture_graph(parts_, {backward_.name, place.pool, [this] { record_backward(); }, warmups_});
   for (const at::Tensor& parameter : *recorded_.parameters)
     parameter_addresses_.push_back(parameter.const_data_ptr());
   hooked_.clear();
-  const bool handed = ways_.weight_gradients != WeightGradients::added;
+  const bool handed = policy_.weight_gradients != WeightGradients::added;
   const bool needs_a_parameter =
       std::none_of(recorded_.arguments.begin(), recorded_.arguments.end(),
                    [](const Argument& argument) { return argument.requires_grad; });
   const bool fused =
       parts_.step.config().grad_accumulation_fusion && !parts_.step.config().delay_wgrad;
   for (std::size_t p = 0; p < recorded_.parameters->size(); ++p)
-    // A fused weight gradient is added in the graph and leaves nothing to hand out but the call of
-    // its hooks; a delayed one doesn't leave even that.
+    // A fused weight gradient is added in the graph, so only its hooks remain to be called. A
+    // delayed weight gradient has no hooks either.
     if (handed ? connected_[p] || (fused && has_hooks((*recorded_.parameters)[p]))
                : needs_a_parameter || has_hooks((*recorded_.parameters)[p]))
       hooked_.push_back(p);
@@ -221,15 +221,15 @@ void ModuleGraphs::capture_backward(Place place) {
 
 void ModuleGraphs::capture_weight_gradients(Place place) {
   weight_gradients_.place = place;
-  if (place.order) weight_gradients_.turn = place.order->captures++;
+  if (place.order) weight_gradients_.position = place.order->captures++;
   weight_gradients_.graph = capture_graph(
       parts_, {weight_gradients_.name, place.pool, recorded_.weight_gradients, warmups_});
   describe();
 }
 
 at::Tensor ModuleGraphs::gradient_buffer(std::size_t output) const {
-  // Where one module takes this output, the gradient that its backward hands out is the one that
-  // arrives here.
+  // If exactly one module consumes this output, the gradient that its backward returns is the one
+  // that arrives here.
   const auto& consumers = consumers_[output];
   if (consumers.size() == 1) {
     const at::Tensor& handed = consumers[0].module->grad_inputs_.at(consumers[0].index);
@@ -247,9 +247,9 @@ void ModuleGraphs::record_backward() {
     outputs.push_back(captured_outputs_[differentiable_[k]]);
     if (!grad_outputs_[k].defined()) grad_outputs_[k] = gradient_buffer(differentiable_[k]);
   }
-  // The graph of autograd is kept to the end of the capture, so that no result lies where an
-  // activation lay: results may then be overwritten before a replay, which is how evidence knows
-  // that a replay wrote them.
+  // The graph of autograd is kept to the end of the capture, so that no result shares memory with
+  // an activation. Results may therefore be poisoned before a replay, which proves that the replay
+  // wrote them.
   const workloads::SilenceStreamMismatchWarning silence(parts_.step.config().shared_expert_overlap);
   const auto gradients =
       gradients_of(outputs, inputs_, *recorded_.parameters, grad_outputs_, /*retain_graph=*/true);
@@ -263,7 +263,7 @@ void ModuleGraphs::record_backward() {
 
 void ModuleGraphs::accumulate(const std::vector<at::Tensor>& gradients) {
   const at::NoGradGuard no_grad;
-  if (ways_.weight_gradients != WeightGradients::added) {
+  if (policy_.weight_gradients != WeightGradients::added) {
     wgrads_ = gradients;
     return;
   }
@@ -276,21 +276,21 @@ void ModuleGraphs::accumulate(const std::vector<at::Tensor>& gradients) {
 
 void ModuleGraphs::release() {
   captured_outputs_.clear();
-  // The gradients that were taken over from consumers have done their part now.
+  // The gradients whose memory was taken over from consumers are not needed any more.
   for (const std::size_t o : differentiable_)
     for (const Source& consumer : consumers_[o]) {
       at::Tensor& handed = consumer.module->grad_inputs_[consumer.index];
       if (handed.defined()) handed = unowned(handed);
       consumer.module->describe();
     }
-  if (!ways_.results_stay)
+  if (!policy_.results_stay)
     for (at::Tensor& output : outputs_) output = unowned(output);
   for (at::Tensor& gradient : grad_outputs_) gradient = unowned(gradient);
-  // Inputs that the engine gave are its own.
-  for (std::size_t i = ways_.inputs.size(); i < inputs_.size(); ++i)
+  // The engine owns the inputs that it provided.
+  for (std::size_t i = policy_.inputs.size(); i < inputs_.size(); ++i)
     inputs_[i] = unowned(inputs_[i]);
   for (at::Tensor& tensor : inputs_) tensor = tensor.variable_data();
-  if (ways_.weight_gradients == WeightGradients::cloned)
+  if (policy_.weight_gradients == WeightGradients::cloned)
     for (at::Tensor& gradient : wgrads_)
       if (gradient.defined()) gradient = unowned(gradient);
   for (at::Tensor& gradient : grad_inputs_)
@@ -317,7 +317,7 @@ void ModuleGraphs::describe() {
       continue;
     forward_.statics.push_back(parameters[p]);
     backward_.statics.push_back(parameters[p]);
-    if (ways_.weight_gradients == WeightGradients::added ||
+    if (policy_.weight_gradients == WeightGradients::added ||
         parts_.step.config().grad_accumulation_fusion)
       backward_.statics.push_back(gradients[p]);
     if (delays_weight_gradients()) weight_gradients_.statics.push_back(gradients[p]);
@@ -341,7 +341,7 @@ void ModuleGraphs::describe() {
   };
   written("output", outputs_, inputs_, forward_.outputs);
   written("grad_input", grad_inputs_, grad_outputs_, backward_.outputs);
-  if (ways_.weight_gradients != WeightGradients::added) {
+  if (policy_.weight_gradients != WeightGradients::added) {
     list("weight_gradient", wgrads_, backward_.statics);
     written("weight_gradient", wgrads_, grad_outputs_, backward_.outputs);
   }
@@ -349,25 +349,25 @@ void ModuleGraphs::describe() {
 
 // ---- replay
 
-void ModuleGraphs::take_turn(const Captured& graph) {
+void ModuleGraphs::require_pool_order(const Captured& graph) {
   PoolOrder* order = graph.place.order;
   if (!order || !parts_.config.checks) return;
-  const bool kept = parts_.step.faults().keeps_pool_order(graph.name, *order, graph.turn);
-  if (!order->allows(graph.turn)) {
+  const bool kept = parts_.step.faults().keeps_pool_order(graph.name, *order, graph.position);
+  if (!order->allows(graph.position)) {
     if (kept)
       throw std::logic_error(
-          "graph " + graph.name + ": got launch number " + std::to_string(graph.turn) + " after " +
-          std::to_string(order->last) + " with " + std::to_string(order->alive) +
+          "graph " + graph.name + ": got launch number " + std::to_string(graph.position) +
+          " after " + std::to_string(order->last) + " with " + std::to_string(order->alive) +
           " backwards outstanding; want the order of capture; why: the graphs of a pool reuse each "
           "other's memory in that order; next: keep the order of the recorded step, or set pool to "
           "per_graph");
     ++order->out_of_order;
   }
-  order->last = graph.turn;
+  order->last = graph.position;
 }
 
 void ModuleGraphs::require_unchanged_parameters() const {
-  if (!ways_.unchanged_parameters || !parts_.config.checks) return;
+  if (!policy_.unchanged_parameters || !parts_.config.checks) return;
   for (std::size_t p = 0; p < parameter_addresses_.size(); ++p) {
     const at::Tensor& parameter = (*recorded_.parameters)[p];
     if (parameter.const_data_ptr() == parameter_addresses_[p] && parameter.requires_grad())
@@ -388,7 +388,7 @@ void ModuleGraphs::load(const workloads::ModuleCall& call, const std::vector<at:
     if (sources_[i].module)
       throw std::invalid_argument(
           place(call) + ", input " + std::to_string(i) +
-          ": got a tensor elsewhere; want the output of " +
+          ": got a tensor at another address; want the output of " +
           place(sources_[i].module->recorded_.call) +
           " where its graph leaves it; why: both graphs hold that address; "
           "next: pass the output itself, or leave one of the two out of modules");
@@ -402,7 +402,7 @@ std::vector<at::Tensor> ModuleGraphs::replay(const workloads::ModuleCall& call,
   {
     const at::NoGradGuard no_grad;
     require_unchanged_parameters();
-    take_turn(forward_);
+    require_pool_order(forward_);
     load(call, inputs);
     parts_.observer.before_replay(forward_.name, forward_.statics, forward_.outputs);
     forward_.graph->replay();
@@ -447,13 +447,13 @@ void ModuleGraphs::add_weight_gradients() {
 std::vector<at::Tensor> ModuleGraphs::replay_backward(std::vector<at::Tensor>&& gradients) {
   const fixtures::NvtxRange range(backward_.range);
   const at::NoGradGuard no_grad;
-  take_turn(backward_);
+  require_pool_order(backward_);
   load_gradients(gradients);
   parts_.observer.before_replay(backward_.name, backward_.statics, backward_.outputs);
   backward_.graph->replay();
   parts_.observer.after_replay(backward_.name, backward_.outputs);
-  owes_ = delays_weight_gradients();
-  if (!owes_) {
+  weight_gradients_pending_ = delays_weight_gradients();
+  if (!weight_gradients_pending_) {
     if (backward_.place.order) --backward_.place.order->alive;
     idle_ = true;
   }
@@ -465,14 +465,15 @@ std::vector<at::Tensor> ModuleGraphs::replay_backward(std::vector<at::Tensor>&& 
   return handed;
 }
 
-/// One for each of hooked_; undefined where autograd has nothing to add.
+/// The gradients that replay() returns to autograd, one for each of hooked_; undefined if autograd
+/// has nothing to add.
 std::vector<at::Tensor> ModuleGraphs::handed_weight_gradients() const {
   std::vector<at::Tensor> handed(hooked_.size()), copied, copies;
-  if (ways_.weight_gradients == WeightGradients::added) return handed;
+  if (policy_.weight_gradients == WeightGradients::added) return handed;
   for (std::size_t h = 0; h < hooked_.size(); ++h) {
     const at::Tensor& gradient = wgrads_[hooked_[h]];
     if (!gradient.defined()) continue;
-    if (ways_.weight_gradients == WeightGradients::aliased) {
+    if (policy_.weight_gradients == WeightGradients::aliased) {
       handed[h] = gradient.variable_data();
     } else {
       copied.push_back(gradient);
@@ -485,14 +486,14 @@ std::vector<at::Tensor> ModuleGraphs::handed_weight_gradients() const {
 }
 
 void ModuleGraphs::replay_weight_gradients() {
-  if (!owes_)
+  if (!weight_gradients_pending_)
     throw std::logic_error(
         place(recorded_.call) +
-        ": got a call for its weight gradients with none owed; want it once behind each "
-        "backward; why: the graph would add those of another backward again; next: call it behind "
+        ": got a call for its weight gradients with none pending; want it once after each "
+        "backward; why: the graph would add those of another backward again; next: call it after "
         "the backward");
   const at::NoGradGuard no_grad;
-  owes_ = false;
+  weight_gradients_pending_ = false;
   launch_weight_gradients();
   if (weight_gradients_.place.order) --weight_gradients_.place.order->alive;
   idle_ = true;
@@ -500,7 +501,7 @@ void ModuleGraphs::replay_weight_gradients() {
 
 void ModuleGraphs::launch_weight_gradients() {
   const fixtures::NvtxRange range(weight_gradients_.range);
-  take_turn(weight_gradients_);
+  require_pool_order(weight_gradients_);
   parts_.observer.before_replay(weight_gradients_.name, weight_gradients_.statics,
                                 weight_gradients_.outputs);
   weight_gradients_.graph->replay();
@@ -509,7 +510,7 @@ void ModuleGraphs::launch_weight_gradients() {
 
 void ModuleGraphs::begin_step() {
   idle_ = true;
-  owes_ = false;
+  weight_gradients_pending_ = false;
 }
 
 std::int64_t ModuleGraphs::replays() const {

@@ -1,32 +1,30 @@
-// The forward and the backward graph of one module: captured once, replayed as one node of
-// autograd. What engines do differently is in Ways.
+// The forward and the backward graph of one module, captured once and replayed as one node of
+// autograd. CapturePolicy holds the differences between engines.
 //
 // Contract:
-// - Static inputs lie in the graph pool; where an input is another module's output it is that
-// output's own memory, and
-//   nothing is copied. Gradients of outputs likewise. With Ways::inputs and Ways::output_gradient
-//   an engine gives memory of its own, which is copied into and stays the engine's.
-// - Warm-up passes run forward and backward eagerly; putting back what they change is the engine's
-// duty.
-// - The backward is autograd::grad inside the capture. It hands out the inputs' gradients. The
-// parameters' gradients are
-//   added to .grad inside the graph, as upstream's local graphs add to main_grad, or handed to
-//   autograd (Ways::weight_gradients). Parameters that the outputs don't depend on take no part;
-//   which these are may not change between the passes and the capture.
-// - Weight gradients that the backward leaves for later (Recorded::weight_gradients) are a third
-// graph, launched behind the
-//   backward: it adds to .grad. What it reads is alive until it is captured.
-// - Memory is alive from its capture to the last capture that needs it: inputs, outputs and their
-// gradients until the
-//   module's own backward is captured, an input's gradient until the backward that takes it is.
-//   Afterwards the pool may give it to later captures, and the tensors here only know where it is.
-// - Outputs and gradients handed out are the static memory itself, valid until the next launch that
-// writes them.
-// - A backward that is to be differentiated again (create_graph) is refused: a graph has no
-// history.
-// - A parameter is made an input of the node where its gradient is handed to autograd, or where its
-// accumulator has hooks,
-//   which then run although the gradient is already added; without hooks nobody would see it.
+// - Static inputs are in the graph pool. If an input is the output of another module, it is the
+//   memory of that output, and nothing is copied; the same holds for gradients of outputs. With
+//   CapturePolicy::inputs and CapturePolicy::output_gradient an engine provides its own memory,
+//   into which inputs are copied and which the engine keeps.
+// - Warm-up passes run forward and backward eagerly. The engine must undo their effects.
+// - The backward is autograd::grad inside the capture. It returns the gradients of the inputs. The
+//   gradients of the parameters are added to .grad inside the graph, as Megatron-LM's local graphs
+//   add to main_grad, or returned to autograd (CapturePolicy::weight_gradients). Parameters on
+//   which the outputs do not depend get no gradient; these must be the same in the passes and in
+//   the capture.
+// - Weight gradients that the backward delays (Recorded::weight_gradients) are a third graph, which
+//   is launched after the backward and adds to .grad. The memory that it reads is kept until it is
+//   captured.
+// - Memory of the pool is kept from its capture to the last capture that needs it: inputs, outputs
+//   and gradients of outputs until the module's own backward is captured, the gradient of an input
+//   until the backward that consumes it is captured. Afterwards later captures may reuse it, and
+//   the tensors here do not own it (unowned.h).
+// - The outputs and gradients that are returned are the static memory itself, valid until the next
+//   launch that writes them.
+// - A backward that is to be differentiated again (create_graph) is refused, because a replay
+//   leaves no history.
+// - A parameter is an input of the autograd node if its gradient is returned to autograd or if its
+//   accumulator has hooks, which then run although the gradient is added already.
 #pragma once
 
 #include <torch/csrc/autograd/functions/utils.h>
@@ -42,6 +40,7 @@
 
 namespace graphproof::engines {
 
+/// The graphs of one module for one slot. Used by the thread that runs the step.
 class ModuleGraphs {
  public:
   /// Where one graph's memory comes from. `order` is null for a pool that no other graph shares.
@@ -49,8 +48,8 @@ class ModuleGraphs {
     capture::Pool pool;
     PoolOrder* order = nullptr;
   };
-  /// As recorded: the call, what it was called with, what it did. `name`: of the part in evidence.
-  /// `body` and `parameters`: see workloads::ModuleRunner.
+  /// A recorded call: its arguments, its work and its number of outputs. `name` is the name of the
+  /// part in evidence. For `body` and `parameters` see workloads::ModuleRunner.
   struct Recorded {
     workloads::ModuleCall call;
     std::string name;
@@ -58,59 +57,61 @@ class ModuleGraphs {
     workloads::ModuleBody body;
     const std::vector<at::Tensor>* parameters;
     std::size_t outputs;
-    /// Adds what the latest backward owes (workloads/layers/delayed_gradients.h); empty where it
-    /// owes nothing.
+    /// Adds the weight gradients that the latest backward deferred
+    /// (workloads/layers/delayed_gradients.h); empty if it defers none.
     std::function<void()> weight_gradients = {};
   };
 
-  /// added: to .grad, inside the graph. cloned: each replay hands copies to autograd, which adds
-  /// them. aliased: it hands out the static memory itself.
+  /// added: to .grad, inside the graph. cloned: each replay returns copies, which autograd adds.
+  /// aliased: each replay returns the static memory itself.
   enum class WeightGradients { added, cloned, aliased };
-  struct Ways {
-    std::vector<at::Tensor> inputs = {};  // static inputs in place of memory of the pool, if any
-    /// Memory for the gradient of output `index`, which looks like `output`, in place of memory of
-    /// the pool; may be empty.
+  /// What the engines do differently.
+  struct CapturePolicy {
+    std::vector<at::Tensor> inputs = {};  // static inputs; empty: memory of the pool
+    /// Returns memory for the gradient of output number `index`, with the properties of `output`;
+    /// empty: memory of the pool.
     std::function<at::Tensor(std::size_t index, const at::Tensor& output)> output_gradient = {};
     WeightGradients weight_gradients = WeightGradients::added;
-    /// What gradients of outputs are filled with in warm-up passes.
-    double warm_up_gradient = 0;
-    bool results_stay = false;  // what is handed out keeps its memory in the pool for good
-    bool unused_inputs = true;  // an input that requires a gradient may get none
-    bool unchanged_parameters =
-        false;  // a parameter that was moved or frozen since the capture is refused
+    double warm_up_gradient = 0;  // the elements of output gradients in warm-up passes
+    bool results_stay = false;    // results keep their memory in the pool
+    bool unused_inputs = true;    // an input that requires a gradient may get none
+    /// Refuse a parameter that was moved or frozen after the capture.
+    bool unchanged_parameters = false;
   };
 
-  /// `slot`: which of the module's microbatches; part of the graphs' names.
-  ModuleGraphs(const CaptureParts& parts, Recorded recorded, std::size_t slot, Ways ways);
+  /// `slot` numbers the module's graphs by outstanding microbatch, and is part of their names.
+  ModuleGraphs(const CaptureParts& parts, Recorded recorded, std::size_t slot,
+               CapturePolicy policy);
   ModuleGraphs(const ModuleGraphs&) = delete;
   ModuleGraphs& operator=(const ModuleGraphs&) = delete;
 
-  /// Input `index` is output `output` of `producer`.
+  /// Declares that input number `index` is output number `output` of `producer`.
   void feed(std::size_t index, ModuleGraphs& producer, std::size_t output);
-  /// One eager pass; forward and backward apart, because between them others may run theirs.
+  /// One eager pass, in separate calls, because other modules may run between its forward and
+  /// backward.
   void warm_up_forward();
   void warm_up_backward();
   void warm_up_weight_gradients() { recorded_.weight_gradients(); }
-  /// Passes that run right before a capture, and what puts back what they changed. May be empty.
+  /// Passes that run immediately before a capture, and what undoes their effects. May be empty.
   struct WarmUp {
     std::function<void()> run = {}, undo = {};
   };
-  /// `warmups`: eager runs of the module by the time of its capture.
+  /// `warmups`: eager runs of the module up to its capture, for evidence.
   void capture_forward(Place place, std::int64_t warmups, const WarmUp& warm_up);
-  /// REQUIRES: capture_forward() and, for every module that takes an output of this one, its
+  /// REQUIRES: capture_forward() and, for every module that consumes an output of this one, its
   /// capture_backward().
   void capture_backward(Place place);
   bool delays_weight_gradients() const { return static_cast<bool>(recorded_.weight_gradients); }
   /// REQUIRES: delays_weight_gradients(), capture_backward() and no other module's backward since.
   void capture_weight_gradients(Place place);
-  /// From now on the pool may give the memory of the inputs' gradients away. REQUIRES:
-  /// capture_backward(), and whoever takes these gradients has done so by the time a later capture
-  /// runs.
+  /// Allows later captures to reuse the memory of the inputs' gradients. REQUIRES:
+  /// capture_backward(); the module that consumes these gradients runs before the graphs of later
+  /// captures.
   void release_input_gradients();
 
-  /// Whether the next call may use these graphs: no backward is owed, and the arguments are those
-  /// of the capture.
+  /// Whether no forward waits for its backward, so that the next call may use these graphs.
   bool idle() const { return idle_; }
+  /// Whether `inputs` have the captured properties.
   bool fits(const std::vector<at::Tensor>& inputs) const {
     return engines::fits(recorded_.arguments, inputs);
   }
@@ -122,49 +123,53 @@ class ModuleGraphs {
   std::size_t slot() const { return slot_; }
 
   /// Copies the inputs in, launches the forward and returns its outputs as results of one autograd
-  /// node, which copies their gradients in and launches the backward. On the current stream; waits
-  /// for nothing. REQUIRES: both captures, idle(), fits(inputs). Throws std::logic_error for a
-  /// launch that its pool does not allow, std::invalid_argument for an input that is not where the
-  /// producer's graph leaves it.
+  /// node, whose backward copies the gradients in and launches the backward graph. Enqueues on the
+  /// current stream without waiting. REQUIRES: both captures, idle(), fits(inputs). Throws
+  /// std::logic_error for a launch that its pool does not allow, and std::invalid_argument for an
+  /// input that is not at the address where the graph of its producer leaves it.
   std::vector<at::Tensor> replay(const workloads::ModuleCall& call,
                                  const std::vector<at::Tensor>& inputs);
 
-  /// Launches the third graph. Throws std::logic_error where the backward was not replayed before.
+  /// Launches the graph of the delayed weight gradients. Throws std::logic_error unless the
+  /// backward was replayed since the last call.
   void replay_weight_gradients();
 
-  /// A replay in pieces, for the speed floor: no checks, no observer, no autograd.
+  /// A replay in pieces, for the speed floor, without checks, observer and autograd.
   void launch_forward() { forward_.graph->replay(); }
   void launch_backward() { backward_.graph->replay(); }
   void load(const workloads::ModuleCall& call, const std::vector<at::Tensor>& inputs);
   void load_gradients(const std::vector<at::Tensor>& gradients);
-  /// What autograd would do with the gradients of parameters that replay() hands it.
+  /// Adds the gradients of parameters that replay() would return to autograd.
   void add_weight_gradients();
   const std::vector<at::Tensor>& outputs() const { return outputs_; }
-  const std::vector<std::size_t>& differentiable() const {
-    return differentiable_;
-  }  // indices of outputs
+  /// The indices of the outputs that have a gradient.
+  const std::vector<std::size_t>& differentiable() const { return differentiable_; }
   const std::vector<at::Tensor>& input_gradients() const { return grad_inputs_; }
-  /// The module whose output is this one's only input, if both have one input and one output.
+  /// The module whose output is the only input of this one, if both have one input and one output;
+  /// null otherwise.
   ModuleGraphs* predecessor() const;
 
+  /// Discards the outstanding work of the last step.
   void begin_step();
+  /// The launches of all its graphs so far.
   std::int64_t replays() const;
   std::int64_t graphs() const {
     return (forward_.graph ? 1 : 0) + (backward_.graph ? 1 : 0) + (weight_gradients_.graph ? 1 : 0);
   }
-  /// REQUIRES: the device has finished. Idempotent.
+  /// Destroys the graphs. REQUIRES: the device has finished. Idempotent.
   void reset();
 
  private:
+  /// Where an input comes from, or where an output goes.
   struct Source {
     ModuleGraphs* module = nullptr;
-    std::size_t index = 0;  // of its output, or of its input where this is a consumer
+    std::size_t index = 0;  // of the producer's output, or of the consumer's input
   };
   struct Captured {
-    std::string name, range;  // for evidence, for a profiler
+    std::string name, range;  // for evidence; for a profiler
     std::unique_ptr<capture::Graph> graph;
     Place place;
-    std::int64_t turn = 0;                      // its place in the order of its pool
+    std::int64_t position = 0;                  // in the order of its pool
     std::vector<NamedTensor> statics, outputs;  // for the observer
   };
   class ReplayBackward;
@@ -181,29 +186,29 @@ class ModuleGraphs {
   void release();
   std::vector<at::Tensor> replay_backward(std::vector<at::Tensor>&& gradients);
   std::vector<at::Tensor> handed_weight_gradients() const;
-  void take_turn(const Captured& graph);
+  void require_pool_order(const Captured& graph);
   void launch_weight_gradients();
 
   CaptureParts parts_;
   Recorded recorded_;
   std::size_t slot_;
-  Ways ways_;
-  std::vector<Source> sources_;                 // by input; module null for an input from outside
+  CapturePolicy policy_;
+  std::vector<Source> sources_;                 // by input; the module is null for an eager input
   std::vector<std::vector<Source>> consumers_;  // by output
   Captured forward_, backward_, weight_gradients_;
   bool idle_ = true;
-  bool owes_ = false;  // the backward was replayed, the weight gradients were not
+  bool weight_gradients_pending_ = false;  // the backward was replayed, its third graph was not
   std::int64_t warmups_ = 0;
 
-  std::vector<at::Tensor> inputs_, outputs_,
-      grad_inputs_;                           // grad_inputs_ undefined where no gradient is needed
+  std::vector<at::Tensor> inputs_, outputs_;
+  std::vector<at::Tensor> grad_inputs_;       // by input; undefined if no gradient is needed
   std::vector<std::size_t> differentiable_;   // indices of outputs
   std::vector<at::Tensor> grad_outputs_;      // one for each of differentiable_
-  std::vector<at::Tensor> captured_outputs_;  // with history, until the backward is captured
+  std::vector<at::Tensor> captured_outputs_;  // with autograd history, until the backward capture
   std::vector<at::Tensor> warm_inputs_, warm_outputs_;  // between the two halves of a warm-up pass
   std::vector<bool> connected_;      // by parameter; empty before the first backward
   std::vector<std::size_t> hooked_;  // indices of parameters that are inputs of the node
-  std::vector<at::Tensor> wgrads_;   // by parameter; where they are not added in the graph
+  std::vector<at::Tensor> wgrads_;   // by parameter; empty if they are added in the graph
   std::vector<const void*> parameter_addresses_;  // at the capture
 };
 

@@ -8,7 +8,7 @@
 namespace graphproof::engines {
 namespace {
 
-/// One element, so that it costs nothing; the shape is the noted one.
+/// A tensor of the shape of `tensor` that has only one element of memory.
 at::Tensor stand_in_for(const at::Tensor& tensor) {
   const at::NoGradGuard no_grad;
   const at::Tensor one = at::empty({1}, tensor.options());
@@ -34,7 +34,7 @@ bool PartChain::append(const workloads::ModuleCall& call, const Tensors& inputs,
   for (const at::Tensor& input : inputs)
     for (std::size_t part = 0; part < links_.size(); ++part)
       for (std::size_t output = 0; output < links_[part].outputs.size(); ++output)
-        if (links_[part].outputs[output].noted.lock().get() == input.unsafeGetTensorImpl())
+        if (links_[part].outputs[output].recorded.lock().get() == input.unsafeGetTensorImpl())
           link.inputs.push_back({part, output});
   if (inputs.empty() || link.inputs.size() != inputs.size()) return false;
   for (std::size_t i = 0; i < inputs.size(); ++i)
@@ -46,7 +46,7 @@ bool PartChain::append(const workloads::ModuleCall& call, const Tensors& inputs,
 
 void PartChain::ran(const Tensors& outputs) {
   for (const at::Tensor& output : outputs)
-    links_.back().outputs.push_back({decltype(Output::noted)(output.getIntrusivePtr()), {}});
+    links_.back().outputs.push_back({decltype(Output::recorded)(output.getIntrusivePtr()), {}});
 }
 
 bool PartChain::feeds(const Tensors& inputs) const {
@@ -54,7 +54,7 @@ bool PartChain::feeds(const Tensors& inputs) const {
   for (const Link& link : links_)
     for (const Output& output : link.outputs)
       if (!output.stand_in.defined() &&
-          output.noted.lock().get() == inputs[0].unsafeGetTensorImpl())
+          output.recorded.lock().get() == inputs[0].unsafeGetTensorImpl())
         return true;
   return false;
 }
@@ -97,7 +97,7 @@ workloads::ModuleBody PartChain::body() const {
 
 PartChain::Tensors PartChain::begin(Tensors results) {
   results_ = std::move(results);
-  taken_ = 0;
+  returned_ = 0;
   return share(0);
 }
 
@@ -111,25 +111,25 @@ PartChain::Tensors PartChain::next(const workloads::ModuleCall& call, std::size_
   if (!expected)
     throw std::logic_error(
         place(call) +
-        ": got a call out of turn or with other inputs; want it behind the part before it, "
-        "with what that handed out; why: one graph holds " +
+        ": got a call out of order or with other inputs; want it after the previous part, with "
+        "the outputs of that part; why: one graph holds " +
         name() +
-        ", and nothing can come between; "
-        "next: leave one of the parts out of modules");
+        ", and nothing can run between its parts; next: leave one of the parts out of "
+        "modules");
   return share(part);
 }
 
 void PartChain::require_finished() const {
   if (next_ == 0) return;
   throw std::logic_error(place(links_[next_].call) +
-                         ": got no call; want it behind the part before it; why: one graph holds " +
+                         ": got no call; want it after the previous part; why: one graph holds " +
                          name() + " and has run all of it; next: leave this part out of modules");
 }
 
 PartChain::Tensors PartChain::share(std::size_t part) {
   Tensors outputs;
   for (const Output& output : links_[part].outputs)
-    outputs.push_back(output.stand_in.defined() ? output.stand_in : results_.at(taken_++));
+    outputs.push_back(output.stand_in.defined() ? output.stand_in : results_.at(returned_++));
   next_ = part + 1 == links_.size() ? 0 : part + 1;
   if (next_ == 0) results_.clear();
   return outputs;

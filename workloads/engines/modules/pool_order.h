@@ -1,8 +1,8 @@
 // The order in which the graphs of one pool may be launched.
 //
-// A pool gives the memory of what died during one capture to the next, so graphs that share it are
-// right only in the order of their captures. Between two modules' forwards and backwards something
-// is always alive in the pool; when nothing is, the order may begin again.
+// A capture may reuse memory of the pool that was freed during earlier captures, so graphs that
+// share a pool give right results only in the order of their captures. From a module's forward to
+// its backward, tensors are alive in the pool; while none is, the order may start again.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,15 @@
 
 namespace graphproof::engines {
 
+/// One pool and the launches of its graphs so far.
 struct PoolOrder {
   capture::Pool pool;
-  std::int64_t captures = 0;      // so far: the next graph's turn
-  std::int64_t last = -1;         // turn of the graph launched last
-  std::int64_t alive = 0;         // forwards launched whose backward was not
-  std::int64_t out_of_order = 0;  // launches that allows() was against and that were made
+  std::int64_t captures = 0;      // so far: the position of the next graph
+  std::int64_t last = -1;         // the position of the graph that was launched last
+  std::int64_t alive = 0;         // forwards launched whose backward was not launched yet
+  std::int64_t out_of_order = 0;  // launches that were made although allows() was false
 
-  bool allows(std::int64_t turn) const { return alive == 0 || turn > last; }
+  bool allows(std::int64_t position) const { return alive == 0 || position > last; }
   void begin_step() {
     last = -1;
     alive = 0;

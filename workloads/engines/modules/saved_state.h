@@ -1,5 +1,6 @@
-// What passes of a module change beside their results: losses, gradients, masks, ledgers, counters,
-// random numbers. Saved before an engine warms up or rehearses, so that training does not notice.
+// A copy of the state that passes of a module change in addition to their results: losses,
+// gradients, masks, ledgers, counters, random numbers. An engine restores it after warm-up passes
+// and rehearsals, so that they have no effect on training.
 #pragma once
 
 #include <vector>
@@ -9,9 +10,10 @@
 
 namespace graphproof::engines {
 
+/// The state of one step.
 class SavedState {
  public:
-  /// Copies, enqueued on the current stream. `step` outlives this.
+  /// Enqueues the copies on the current stream. `step` outlives this object.
   explicit SavedState(workloads::TrainStep& step) : generators_(step.rng().generators()) {
     const at::NoGradGuard no_grad;
     tensors_.push_back({"losses", step.losses()});
@@ -24,7 +26,8 @@ class SavedState {
     for (const NamedTensor& tensor : tensors_) copies_.push_back(tensor.tensor.clone());
     for (at::Generator& generator : generators_) states_.push_back(generator.get_state());
   }
-  /// As often as wanted; never inside a capture.
+  /// Enqueues copies back on the current stream. May be called several times; never inside a
+  /// capture.
   void restore() {
     const at::NoGradGuard no_grad;
     for (std::size_t i = 0; i < tensors_.size(); ++i) tensors_[i].tensor.copy_(copies_[i]);

@@ -53,7 +53,7 @@ std::vector<at::Tensor> SpeedFloor::run(const workloads::ModuleCall& call,
   });
   if (chain == chains_.end())
     throw std::logic_error("speed floor: got " + place(call) +
-                           " out of turn; want the calls of the captured step; why: "
+                           " out of order; want the calls of the captured step; why: "
                            "only those have graphs; next: measure the schedule that was captured");
   current_ = chain->get();
   passed_ = 1;
@@ -73,8 +73,8 @@ std::vector<at::Tensor> SpeedFloor::run(const workloads::ModuleCall& call,
   return finish(*current_);
 }
 
-/// What the model gets from the member that it passed last: plain memory inside the chain, a node's
-/// results at its end.
+/// The outputs of the member that the model called last: plain memory inside the chain, results of
+/// an autograd node at its end.
 std::vector<at::Tensor> SpeedFloor::finish(Links& chain) {
   const ModuleGraphs& member = *chain.members[passed_ - 1];
   std::vector<at::Tensor> outputs;

@@ -1,5 +1,5 @@
-// Floors train as their engines do, in every launch; local's own are in local_test.cpp, those of
-// stages in pipeline_test.cpp.
+// Floors train as their engines do, with every launch. The floors of local are tested in
+// local_test.cpp, those of pipeline stages in pipeline_test.cpp.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -44,7 +44,7 @@ TEST(SpeedFloor, TrainsAsTheEngineDoesWithTheSameLaunches) {
     if (!row.optimizer_graph) {
       EXPECT_EQ(twins.witness.calls.size(), calls) << "unseen by the observer";
     }
-    EXPECT_EQ(difference(twins.step(4)), "") << "the engine goes on behind it";
+    EXPECT_EQ(difference(twins.step(4)), "") << "the engine continues afterwards";
   }
 }
 

@@ -11,7 +11,7 @@ std::int64_t warm_up_passes(std::int64_t warmup_steps, std::int64_t microbatches
   return missing <= 0 ? 1 : (missing + captured_microbatches - 1) / captured_microbatches;
 }
 
-AheadOfTime::Ways transformer_engine_policy() {
+AheadOfTime::CapturePolicy transformer_engine_policy() {
   return {.one_graph_a_layer = true,
           .shared_memory = true,
           .warm_up_passes = warm_up_passes,

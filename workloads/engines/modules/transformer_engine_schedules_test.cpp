@@ -1,5 +1,5 @@
-// What transformer_engine.h and part_chain.h say of schedules: modules of our own, in pipeline
-// orders that the reference model doesn't have on one rank.
+// The sentences about schedules in the contracts of transformer_engine.h and part_chain.h: modules
+// of the test, in pipeline orders that the reference model does not have on one rank.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -14,15 +14,16 @@ namespace {
 using workloads::ModuleKind;
 using Tensors = std::vector<at::Tensor>;
 
-/// Looks at graphs alone: the schedules here leave the reference model's own tensors as they are.
+/// Observes only graphs, because the schedules here do not change the tensors of the reference
+/// model.
 struct GraphWitness : Witness {
   using Witness::Witness;
   void before_step(const std::vector<NamedTensor>&, const std::vector<NamedTensor>&) override {}
   void after_step(const std::vector<NamedTensor>&) override {}
 };
 
-/// Layers y = w x^2, each with a weight of its own beside one that is not used, run in the order of
-/// a pipeline stage.
+/// Layers y = w x^2, each with its own weight and one that is not used, run in the order of a
+/// pipeline stage.
 struct Bench {
   Bench(const order::Stage& stage, std::vector<std::vector<std::int64_t>> layers_of_chunk,
         std::int64_t warmup_steps = 1)
@@ -63,8 +64,8 @@ struct Bench {
     return engine.run({ModuleKind::layer, layer, microbatch}, {x}, own,
                       [w = own[0]](const Tensors& in) { return Tensors{in[0] * w * in[0]}; })[0];
   }
-  /// Runs the stage's forwards and backwards in its order; microbatch m of every chunk is fed with
-  /// `first` + m. Returns the gradients of the inputs in the order of the backwards.
+  /// Runs the forwards and backwards of the stage in its order. The input of microbatch m of every
+  /// chunk is `first` + m. Returns the gradients of the inputs in the order of the backwards.
   std::vector<float> run(double first) {
     std::vector<float> gradients;
     engine.run_step([&] {
@@ -212,13 +213,13 @@ TEST(TransformerEngineSchedules, OnlyConnectedParametersTakePartAndTheirHooksRun
       << "three steps, rows of x^2";
 }
 
-TEST(TransformerEngineSchedules, AGradientHandedToAutogradStaysWhenTheGraphRunsAgain) {
+TEST(TransformerEngineSchedules, AGradientReturnedToAutogradSurvivesTheNextReplay) {
   Bench bench({.microbatches = 1}, {{0}});
   for (int i = 0; i < 2; ++i) bench.run(1);
   at::Tensor kept;
   bench.engine.run_step([&] {
     bench.parameters[0][0].mutable_grad() =
-        at::Tensor();  // the accumulator takes over what it is handed
+        at::Tensor();  // so that the accumulator keeps the gradient without a copy
     torch::autograd::backward({bench.call(0, 0, bench.input(2)).sum()});
     kept = bench.parameters[0][0].grad();
   });
@@ -242,8 +243,8 @@ TEST(TransformerEngineSchedules, AModuleThatChangesItsParametersBetweenPassesIsR
   bench.engine.run_step(work);
   EXPECT_EQ(refusal<std::logic_error>([&] { bench.engine.run_step(work); }),
             "layer of layer 0, microbatch 0: got a gradient for 2 parameters; want the 1 of the "
-            "first pass; why: a graph has "
-            "its parameters for good; next: let the module use the same parameters in every pass");
+            "first pass; why: a graph cannot "
+            "change its parameters; next: let the module use the same parameters in every pass");
 }
 
 TEST(TransformerEngineSchedules, AChangedArgumentIsRefusedAndNamed) {
@@ -259,8 +260,8 @@ TEST(TransformerEngineSchedules, AChangedArgumentIsRefusedAndNamed) {
             "Float [1, 4] strides [4, 1] on " +
                 device + " without a gradient instead of Float [3, 4] strides [4, 1] on " + device +
                 " with a gradient); want the captured inputs in the captured schedule; why: a "
-                "graph has count, shape, strides, "
-                "type and device of its inputs for good; next: use another engine for another "
+                "graph fixes count, shape, strides, "
+                "type and device of its inputs; next: use another engine for another "
                 "shape or schedule");
   EXPECT_NE(refused(at::zeros({3, 4}, bench.options.dtype(at::kDouble))).find("Double [3, 4]"),
             std::string::npos)
@@ -346,8 +347,8 @@ TEST(TransformerEngineSchedules, InputsThatNoGraphCanTakeAreRefusedInTheEagerSte
             std::string::npos);
 }
 
-/// attn and mlp of one layer in one graph: u = w x, y = u + u x2 with a second result v = 3 u that
-/// only eager code uses.
+/// attn and mlp of one layer in one graph: u = w x, and y = u + u x2, with a second result v = 3 u
+/// that only eager code uses.
 struct ChainBench {
   ChainBench()
       : device(workloads::device_under_test()),
@@ -386,7 +387,7 @@ struct ChainBench {
   Tensors parameters, none;
 };
 
-TEST(PartChain, OneGraphPairHoldsBothPartsAndHandsOutWhatEachOneReturns) {
+TEST(PartChain, OneGraphPairHoldsBothPartsAndReturnsTheOutputsOfEach) {
   ChainBench bench;
   for (const double value : {1.0, 2.0, 3.0}) {
     const at::Tensor x = bench.input(value);
@@ -417,29 +418,26 @@ TEST(PartChain, WhatPassesBetweenThePartsIsAStandInOfItsShapeFullOfNaN) {
     });
 }
 
-TEST(PartChain, ACallOutOfTurnOrWithOtherInputsAndAPartLeftOutAreRefused) {
+TEST(PartChain, ACallOutOfOrderOrWithOtherInputsAndAPartLeftOutAreRefused) {
   ChainBench bench;
   for (int i = 0; i < 2; ++i)
     bench.engine.run_step(
         [&] { torch::autograd::backward({bench.mlp(bench.attn(bench.input(1))[0])[0].sum()}); });
-  const std::string out_of_turn =
-      "mlp of layer 0, microbatch 0: got a call out of turn or with other inputs; want it behind "
-      "the part before it, with "
-      "what that handed out; why: one graph holds attn+mlp, and nothing can come between; next: "
-      "leave one of the parts out "
-      "of modules";
+  const std::string out_of_order =
+      "mlp of layer 0, microbatch 0: got a call out of order or with other inputs; want it after "
+      "the previous part, with the outputs of that part; why: one graph holds attn+mlp, and "
+      "nothing can run between its parts; next: leave one of the parts out of modules";
   EXPECT_EQ(
       refusal<std::logic_error>([&] { bench.engine.run_step([&] { bench.mlp(bench.input(1)); }); }),
-      out_of_turn);
+      out_of_order);
   EXPECT_EQ(refusal<std::logic_error>([&] {
               bench.engine.run_step([&] { bench.mlp(bench.attn(bench.input(1))[0] + 0); });
             }),
-            out_of_turn);
+            out_of_order);
   EXPECT_EQ(refusal<std::logic_error>(
                 [&] { bench.engine.run_step([&] { bench.attn(bench.input(1)); }); }),
-            "mlp of layer 0, microbatch 0: got no call; want it behind the part before it; why: "
-            "one graph holds attn+mlp and "
-            "has run all of it; next: leave this part out of modules");
+            "mlp of layer 0, microbatch 0: got no call; want it after the previous part; why: one "
+            "graph holds attn+mlp and has run all of it; next: leave this part out of modules");
   bench.engine.run_step(
       [&] { torch::autograd::backward({bench.mlp(bench.attn(bench.input(1))[0])[0].sum()}); });
 }

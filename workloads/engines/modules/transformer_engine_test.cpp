@@ -1,5 +1,5 @@
-// The contract sentences at the top of transformer_engine.h on the reference model, one test each.
-// What needs modules and schedules of its own: transformer_engine_schedules_test.cpp.
+// One test for each sentence of the contract in transformer_engine.h, on the reference model. Tests
+// that need other modules and schedules are in transformer_engine_schedules_test.cpp.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -19,7 +19,7 @@ using Modules = std::vector<ModuleKind>;
 
 constexpr std::int64_t kWarmup = 2, kSteps = 5;
 
-// Small, because a CPU takes its time over products in bf16.
+// Small, because products in bf16 are slow on a CPU.
 ModelConfig model(double dropout, std::int64_t microbatches = 2) {
   ModelConfig config{
       .hidden = 32, .heads = 4, .kv_groups = 2, .ffn = 64, .vocab = 64, .seq_length = 8};
@@ -111,7 +111,7 @@ TEST(TransformerEngine,
       EXPECT_EQ(counters.steps, i + 1);
       EXPECT_EQ(counters.eager, std::min(i + 1, kWarmup));
       EXPECT_EQ(counters.captures, graphs)
-          << "one pair for each layer, whatever the number of microbatches";
+          << "one pair for each layer for any number of microbatches";
       EXPECT_EQ(counters.graphs, graphs);
       EXPECT_EQ(counters.launches_per_step, graphs * microbatches);
       EXPECT_EQ(counters.replays, replayed * 4 * microbatches);
@@ -238,7 +238,7 @@ TEST(TransformerEngine, LossesHandedOutStayAndOutputsAreTheLatest) {
 
 TEST(TransformerEngine, DroppedGraphsGiveTheirMemoryBackAndTakeNoMoreSteps) {
   TwinSteps twins(model(0), {}, te());
-  twins.device().empty_cache();  // what earlier tests left behind
+  twins.device().empty_cache();  // the cached memory of earlier tests
   const auto pool_before = twins.device().memory().pool;
   for (std::int64_t i = 0; i < kWarmup + 2; ++i) twins.step(i);
   EXPECT_GT(twins.device().memory().pool, pool_before);
@@ -255,7 +255,7 @@ TEST(TransformerEngine, DroppedGraphsGiveTheirMemoryBackAndTakeNoMoreSteps) {
 
 TEST(TransformerEngine, AFailedCaptureLeavesNoGraphAndTheNextStepTriesAgain) {
   if (workloads::device_under_test().name() != "sim")
-    return;  // LibTorch 2.11 on CUDA does not work on (pytorch#180395)
+    return;  // LibTorch 2.11 on CUDA is unusable after a failed capture (pytorch#180395)
   TwinSteps twins(model(0), {}, te(), Fault::host_sync_in_capture);
   for (std::int64_t i = 0; i < kWarmup; ++i) EXPECT_EQ(difference(twins.step(i)), "");
   for (const int attempt : {1, 2}) {
@@ -301,10 +301,11 @@ TEST(TransformerEngine, RefusesThePlainTrackerSeveralPoolsAndAModelWithoutItsMod
       make_engine(te({ModuleKind::moe, ModuleKind::moe_router}), device, stream, step, nullptr);
   const auto batch = workloads::make_batch(model(0), {}, 1, 0, device.torch_device());
   for (std::int64_t i = 0; i < kWarmup; ++i) engine->step(batch, 0.1);
-  EXPECT_EQ(refusal<std::invalid_argument>([&] { engine->step(batch, 0.1); }),
-            "transformer_engine: got a model without moe, moe_router; want at least one such part; "
-            "why: nothing would be "
-            "captured while the case says otherwise; next: choose modules that the model has");
+  EXPECT_EQ(
+      refusal<std::invalid_argument>([&] { engine->step(batch, 0.1); }),
+      "transformer_engine: got a model without moe, moe_router; want at least one such part; "
+      "why: nothing would be "
+      "captured although the case requests captures; next: choose modules that the model has");
 }
 
 }  // namespace

@@ -1,12 +1,13 @@
-// A tensor that knows where memory is and keeps nothing alive: what a graph's statics become once
-// their place in the graph pool may be used again by graphs that are captured later.
+// A tensor that refers to memory without keeping it alive. The static tensors of a graph are
+// replaced by such tensors once graphs that are captured later may reuse their memory in the pool.
 #pragma once
 
 #include "fixtures/tensors/torch.h"
 
 namespace graphproof::engines {
 
-/// The same bytes in the same layout, without a share in the storage and without autograd history.
+/// Refers to the memory of `tensor`, with the same layout, without owning its storage and without
+/// autograd history.
 inline at::Tensor unowned(const at::Tensor& tensor) {
   c10::Storage storage(c10::Storage::use_byte_size_t(), tensor.storage().nbytes(),
                        at::DataPtr(tensor.storage().mutable_data(), tensor.device()),

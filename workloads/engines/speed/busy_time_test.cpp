@@ -22,8 +22,8 @@ TEST(BusyTime, TheUnionCountsWhatOverlapsOnce) {
       {"apart", {{5, 9}, {20, 21}}, 5},
       {"touching", {{5, 9}, {9, 12}}, 7},
       {"overlapping, in another order", {{8, 12}, {5, 9}}, 7},
-      {"one inside another, and one behind both", {{0, 100}, {10, 20}, {90, 110}}, 110},
-      {"twice the same", {{3, 4}, {3, 4}}, 1},
+      {"one inside another, and one after both", {{0, 100}, {10, 20}, {90, 110}}, 110},
+      {"the same interval again", {{3, 4}, {3, 4}}, 1},
       {"empty ones", {{7, 7}, {1, 2}, {2, 2}}, 1},
       {"before the clock's zero", {{-10, -5}, {-7, 1}}, 11},
   };

@@ -1,13 +1,13 @@
-// How fast a step is and what keeps it from being faster: eager and under each engine, beside the
-// engines' floors (Engine::floor_step), the time that the GPU is busy, and the memory that graphs
-// keep. Markdown, from rank 0; figures, not verdicts: a gate that is missed says so in its row and
-// changes no exit code.
+// Measures the time of a step, eagerly and under each engine, with the floors of the engines
+// (Engine::floor_step), the time that the GPU is busy, and the memory that graphs keep. Rank 0
+// prints Markdown. These are figures and not verdicts: a missed limit is shown in its row and does
+// not change the exit code.
 //   graphproof-start 4 graphproof-engine-speed-cuda --store EMPTY_FOLDER
 //   mpirun -n 4 graphproof-engine-speed-cuda --store EMPTY_FOLDER
 //   graphproof-engine-speed-cuda --layouts tp1
-// Layouts that need more ranks than there are are left out, and named. Tracing comes last, because
-// it slows what comes behind it (fixtures/device/device_trace.h). Whatever happens, the program
-// ends within --deadline-s.
+// Layouts that need more ranks than there are are listed and skipped. Tracing comes last, because
+// it slows everything after it (fixtures/device/device_trace.h). The program ends within
+// --deadline-s in any case.
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -38,7 +38,8 @@ struct Options {
                                .seq_length = 128,
                                .microbatches = 4,
                                .dropout = 0.1};
-  /// One rank, 4 microbatches one after the other: 4 layers whose scores alone are 256 MiB each.
+  /// One rank with 4 microbatches one after another, and 4 layers whose attention scores alone are
+  /// 256 MiB each.
   workloads::ModelConfig pool_model{.layers = 4,
                                     .hidden = 1024,
                                     .vocab = 1024,
@@ -64,7 +65,7 @@ void complete(workloads::ModelConfig& model) {
   model.heads = model.kv_groups = std::max<std::int64_t>(1, model.hidden / kHeadWidth);
 }
 
-/// Ends the process where it stands when time is up: a rank that is lost leaves the others in a
+/// Ends the process when the time is up, because a lost rank leaves the others waiting in a
 /// collective.
 class Deadline {
  public:
@@ -116,41 +117,41 @@ class Bench {
       if (layout.ranks() <= ranks_.size())
         layouts.push_back(layout);
       else
-        tell("Left out: " + layout.text() + ", which needs " + std::to_string(layout.ranks()) +
-             " ranks of " + std::to_string(ranks_.size()) + ".\n");
+        print("Left out: " + layout.text() + ", which needs " + std::to_string(layout.ranks()) +
+              " ranks of " + std::to_string(ranks_.size()) + ".\n");
     }
     std::vector<StepTimes> times;
     if (options_.has("steps")) {
       for (const LayoutName& layout : layouts) times.push_back(step_times(layout));
-      tell("Step times, ms, medians of " + std::to_string(options_.blocks) + " blocks of " +
-           std::to_string(options_.steps) + " steps:\n\n" + step_table(times) + "\n" +
-           gate_table(times));
+      print("Step times, ms, medians of " + std::to_string(options_.blocks) + " blocks of " +
+            std::to_string(options_.steps) + " steps:\n\n" + step_table(times) + "\n" +
+            gate_table(times));
     }
     if (options_.has("pools")) pools();
     if (options_.has("busy") && device_.name() != "cuda")
-      tell("Busy times: not measured, CUPTI knows no device " + device_.name() + ".\n");
+      print("Busy times: not measured, CUPTI knows no device " + device_.name() + ".\n");
     if (options_.has("busy") && device_.name() == "cuda") {
       fixtures::device_trace(device_,
-                             [] {});  // attaches CUPTI before the graphs that it is to see are made
+                             [] {});  // attaches CUPTI before the graphs to be traced are made
       std::vector<BusyRow> rows;
       for (const LayoutName& layout : layouts) busy_rows(layout, times, rows);
-      tell("Busy times, " + std::to_string(options_.traced_steps) + " steps traced:\n\n" +
-           busy_table(rows));
+      print("Busy times, " + std::to_string(options_.traced_steps) + " steps traced:\n\n" +
+            busy_table(rows));
     }
   }
 
  private:
-  void tell(const std::string& text) const {
+  void print(const std::string& text) const {
     if (ranks_.rank() == 0) std::cout << text << std::endl;
   }
 
-  /// Of a whole block, ms.
-  double block(const MeasuredEngines& subjects, const Way& way, const workloads::Layout& layout,
+  /// The time of a whole block in ms.
+  double block(const MeasuredEngines& engines, const Way& way, const workloads::Layout& layout,
                int steps) {
     ranks_.meet(layout);
     const auto begin = Clock::now();
     for (int i = 0; i < steps; ++i)
-      way.step(subjects.batches()[static_cast<std::size_t>(i) % subjects.batches().size()]);
+      way.step(engines.batches()[static_cast<std::size_t>(i) % engines.batches().size()]);
     device_.synchronize();
     return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
   }
@@ -162,13 +163,13 @@ class Bench {
     std::vector<std::string> ways;
     std::vector<double> own;  // way by way, block by block
     if (ranks_.rank() < name.ranks()) {
-      const MeasuredEngines subjects(device_, options_.model, layout, modules_, /*variants=*/true);
-      std::vector<std::vector<double>> measured(subjects.ways().size());
+      const MeasuredEngines engines(device_, options_.model, layout, modules_, /*variants=*/true);
+      std::vector<std::vector<double>> measured(engines.ways().size());
       for (int b = 0; b < options_.blocks; ++b)
         for (std::size_t w = 0; w < measured.size(); ++w)
-          measured[w].push_back(block(subjects, subjects.ways()[w], layout, options_.steps) /
+          measured[w].push_back(block(engines, engines.ways()[w], layout, options_.steps) /
                                 options_.steps);
-      for (const Way& way : subjects.ways()) ways.push_back(way.name);
+      for (const Way& way : engines.ways()) ways.push_back(way.name);
       for (const std::vector<double>& of_way : measured)
         own.insert(own.end(), of_way.begin(), of_way.end());
     }
@@ -187,11 +188,11 @@ class Bench {
     std::vector<BusyRow> own_rows;
     std::vector<double> compute, collectives;
     if (ranks_.rank() < name.ranks()) {
-      const MeasuredEngines subjects(device_, options_.model, layout, modules_, /*variants=*/false);
-      for (const Way& way : subjects.ways()) {
+      const MeasuredEngines engines(device_, options_.model, layout, modules_, /*variants=*/false);
+      for (const Way& way : engines.ways()) {
         ranks_.meet(layout);
         const auto trace = fixtures::device_trace(device_, [&] {
-          for (int i = 0; i < options_.traced_steps; ++i) way.step(subjects.batches()[0]);
+          for (int i = 0; i < options_.traced_steps; ++i) way.step(engines.batches()[0]);
         });
         const BusyTime busy = busy_time(trace);
         compute.push_back(busy.compute_ms / options_.traced_steps);
@@ -204,7 +205,7 @@ class Bench {
     }
     compute = slowest(ranks_.gather("busy times of " + name.text(), compute));
     collectives = slowest(
-        ranks_.gather("collectives of " + name.text(), collectives));  // negative: the least
+        ranks_.gather("collectives of " + name.text(), collectives));  // negated, for the least
     for (std::size_t i = 0; i < own_rows.size(); ++i) {
       own_rows[i].compute_ms = compute[i];
       own_rows[i].collectives_ms = -collectives[i];
@@ -220,8 +221,8 @@ class Bench {
     ranks_.use({});
     std::vector<PoolRow> rows;
     if (ranks_.rank() == 0) rows = pool_bytes(device_, options_.pool_model);
-    tell(rows.empty() ? "Pool bytes: not measured, this device's allocator keeps no peaks."
-                      : "Pool bytes of one rank:\n\n" + pool_table(rows));
+    print(rows.empty() ? "Pool bytes: not measured, this device's allocator keeps no peaks."
+                       : "Pool bytes of one rank:\n\n" + pool_table(rows));
     ranks_.gather("pool bytes", {});
   }
 
@@ -266,7 +267,7 @@ int run(int count, char** arguments) {
   Deadline deadline(options.deadline_s);
   const fixtures::Rank place = fixtures::this_rank();
   capture::Device& device = *capture::make_device(place.local_rank)
-                                 .release();  // tensors of static objects may outlive main
+                                 .release();  // tensors of static lifetime may outlive main
   device.autograd_threads(false);
   Ranks ranks(place, device, options.store, comm::Milliseconds(1000) * options.deadline_s);
   Bench(options, device, ranks, deadline).run();

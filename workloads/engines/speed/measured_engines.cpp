@@ -9,12 +9,13 @@ namespace {
 constexpr std::uint64_t kSeed = 1;
 constexpr int kBatches = 4;
 constexpr double kLearningRate = 0.01;
-/// An eager step, the captures, and one replay; local: the eager step ends with the captures.
+/// The steps up to the first replay: an eager step, the captures, and one replay. With local the
+/// eager step ends with the captures.
 constexpr int kStepsToReplay = 3;
 
 }  // namespace
 
-/// Kernels in an engine's graphs, as each capture reports them.
+/// Counts the kernels in the graphs of an engine, as each capture reports them.
 class MeasuredEngines::KernelCount final : public engines::Observer {
  public:
   void after_capture(const engines::CaptureReport& report,
@@ -22,7 +23,7 @@ class MeasuredEngines::KernelCount final : public engines::Observer {
     const auto kernels = report.census.nodes.find("kernel");
     if (kernels != report.census.nodes.end()) captured_ += kernels->second;
   }
-  /// Every graph is launched equally often in a step.
+  /// Kernels of all graphs launched in a step; every graph is launched equally often.
   double of_a_step(const engines::Counters& counters) const {
     return counters.graphs == 0 ? 0
                                 : static_cast<double>(captured_ * counters.launches_per_step) /
@@ -54,16 +55,15 @@ MeasuredEngines::MeasuredEngines(capture::Device& device, const workloads::Model
 
 void MeasuredEngines::add(const std::string& name, const engines::EngineConfig& config,
                           bool floor) {
-  Subject subject{.step = std::make_unique<workloads::TrainStep>(model_, layout_, device_, kSeed),
-                  .kernels = std::make_unique<KernelCount>(),
-                  .engine = nullptr};
-  subject.engine =
-      engines::make_engine(config, device_, stream_, *subject.step, subject.kernels.get());
-  engines::Engine* engine = subject.engine.get();
+  Measured one{.step = std::make_unique<workloads::TrainStep>(model_, layout_, device_, kSeed),
+               .kernels = std::make_unique<KernelCount>(),
+               .engine = nullptr};
+  one.engine = engines::make_engine(config, device_, stream_, *one.step, one.kernels.get());
+  engines::Engine* engine = one.engine.get();
   for (int i = 0; i < kStepsToReplay; ++i) engine->step(batches_[0], kLearningRate);
   device_.synchronize();
-  const double kernels = subject.kernels->of_a_step(engine->counters());
-  subjects_.push_back(std::move(subject));
+  const double kernels = one.kernels->of_a_step(engine->counters());
+  measured_.push_back(std::move(one));
   ways_.push_back({name,
                    [engine](const workloads::Batch& batch) { engine->step(batch, kLearningRate); },
                    kernels});
@@ -75,7 +75,7 @@ void MeasuredEngines::add(const std::string& name, const engines::EngineConfig& 
 }
 
 MeasuredEngines::~MeasuredEngines() {
-  for (Subject& subject : subjects_) subject.engine->drop_graphs();
+  for (Measured& one : measured_) one.engine->drop_graphs();
   device_.synchronize();
 }
 

@@ -1,5 +1,5 @@
-// The engines that are measured in one layout, each with a training step of its own from the same
-// seed, captured and run once from its graphs.
+// The engines that are measured in one layout. Each has its own training step with the same seed,
+// has captured its graphs and has replayed them once.
 #pragma once
 
 #include <functional>
@@ -11,17 +11,19 @@
 
 namespace graphproof::speed {
 
-/// One way to run a step, named as in tables.h.
+/// One way to run a step, with its name in tables.h.
 struct Way {
   std::string name;
   std::function<void(const workloads::Batch&)> step;
-  double graph_kernels = 0;  // that the graphs launched in a step hold, by their census
+  double graph_kernels = 0;  // kernels in the graphs that a step launches, from their census
 };
 
+/// Owns the engines and their steps. Used by one thread.
 class MeasuredEngines {
  public:
-  /// Collective over the layout. `modules`: what local, transformer_engine and callables capture;
-  /// empty is the whole layer. `variants`: floors, and engines without their checks, as well.
+  /// Collective over the layout. `modules` are those that local, transformer_engine and callables
+  /// capture; empty: the whole layer. `variants`: also measure floors and engines without their
+  /// checks.
   MeasuredEngines(capture::Device& device, const workloads::ModelConfig& model,
                   const workloads::Layout& layout,
                   const std::vector<workloads::ModuleKind>& modules, bool variants);
@@ -30,12 +32,12 @@ class MeasuredEngines {
   MeasuredEngines& operator=(const MeasuredEngines&) = delete;
 
   const std::vector<Way>& ways() const { return ways_; }
-  /// Batches that take turns.
+  /// The batches of consecutive steps, used cyclically.
   const std::vector<workloads::Batch>& batches() const { return batches_; }
 
  private:
   class KernelCount;
-  struct Subject {
+  struct Measured {
     std::unique_ptr<workloads::TrainStep> step;
     std::unique_ptr<KernelCount> kernels;
     std::unique_ptr<engines::Engine> engine;
@@ -47,7 +49,7 @@ class MeasuredEngines {
   workloads::ModelConfig model_;
   workloads::Layout layout_;
   std::vector<workloads::Batch> batches_;
-  std::vector<Subject> subjects_;
+  std::vector<Measured> measured_;
   std::vector<Way> ways_;
 };
 

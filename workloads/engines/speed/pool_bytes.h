@@ -1,6 +1,6 @@
-// How much memory the graphs of each engine keep, beside what an eager step needs at its peak.
-// Library workspaces take no part: the eager steps before a capture, on its stream and thread, have
-// made them outside every pool.
+// How much memory the graphs of each engine keep, compared with the peak of an eager step.
+// Workspaces of libraries are not included: the eager steps before a capture, on its stream and
+// thread, have allocated them outside every pool.
 #pragma once
 
 #include <vector>
@@ -11,8 +11,8 @@
 
 namespace graphproof::speed {
 
-/// On one rank alone, one engine after the other, each in memory that the one before it has given
-/// back. Nothing on a device whose allocator keeps no peaks.
+/// Measures one engine after another on a single rank; each has released its memory before the next
+/// one starts. Empty on a device whose allocator records no peaks.
 std::vector<PoolRow> pool_bytes(capture::Device& device, const workloads::ModelConfig& model);
 
 }  // namespace graphproof::speed

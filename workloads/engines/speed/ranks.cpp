@@ -25,7 +25,7 @@ std::vector<comm::GroupLayout> groups_of(const LayoutName& name) {
   return groups;
 }
 
-/// Ranks of graphproof-start have no MPI, whose tensors only the simulated device needs.
+/// Ranks of graphproof-start have no MPI, which only the simulated device needs for tensors.
 std::unique_ptr<comm::World> make_world(const fixtures::Rank& place, const capture::Device& device,
                                         const std::string& store) {
   if (place.from == "GRAPHPROOF_*" && device.name() == "cuda")
@@ -99,13 +99,13 @@ void Ranks::meet(const workloads::Layout& layout) {
 std::vector<std::vector<double>> Ranks::gather(const std::string& purpose,
                                                const std::vector<double>& own) {
   if (!world_) return {own};
-  std::vector<std::vector<double>> said;
+  std::vector<std::vector<double>> values;
   for (const std::vector<std::byte>& bytes :
        world_->gather(purpose, std::as_bytes(std::span(own)), limit_)) {
-    said.emplace_back(bytes.size() / sizeof(double));
-    std::memcpy(said.back().data(), bytes.data(), bytes.size());
+    values.emplace_back(bytes.size() / sizeof(double));
+    std::memcpy(values.back().data(), bytes.data(), bytes.size());
   }
-  return said;
+  return values;
 }
 
 void Ranks::finish() {

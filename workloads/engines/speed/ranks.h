@@ -1,6 +1,6 @@
-// The ranks of this program, started by graphproof-start or mpirun, and the layouts that they stand
-// in one after the other. A layout of fewer ranks than there are leaves the last ones out; they
-// wait for the others at the next gather().
+// The ranks of this program, which graphproof-start or mpirun has started, and the layouts that
+// they form one after another. A layout with fewer ranks leaves out the last ones, which wait for
+// the others at the next gather().
 #pragma once
 
 #include <memory>
@@ -16,7 +16,8 @@
 
 namespace graphproof::speed {
 
-/// "tp2 pp2", in Megatron's order of ranks, 1F1B where there are stages.
+/// A layout in Megatron-LM's order of ranks, with the 1F1B schedule if it has stages; text() is
+/// "tp2 pp2".
 struct LayoutName {
   int tp = 1, dp = 1, pp = 1;
 
@@ -24,28 +25,29 @@ struct LayoutName {
   std::string text() const;
 };
 
-/// From "tp2dp2", any of tp, dp and pp with its number, each once. std::invalid_argument for
-/// anything else.
+/// Parses text such as "tp2dp2": any of tp, dp and pp followed by a number, each at most once.
+/// Throws std::invalid_argument for anything else.
 LayoutName layout_name(const std::string& text);
 
+/// This rank and its connections to the others. Used by one thread.
 class Ranks {
  public:
-  /// `store`: a fresh folder that all ranks see; not needed by one rank alone. Nothing waits longer
-  /// than `limit`. std::invalid_argument for several ranks without a store.
+  /// `store` is a new folder that all ranks see; a single rank needs none. Nothing waits longer
+  /// than `limit`. Throws std::invalid_argument for several ranks without a store.
   Ranks(const fixtures::Rank& place, capture::Device& device, const std::string& store,
         comm::Milliseconds limit);
 
   int size() const { return place_.world_size; }
   int rank() const { return place_.rank; }
-  /// Collective: the groups of a layout, and where this rank stands in it. Not a member where
-  /// rank() >= name.ranks().
+  /// Collective. Makes the groups of a layout and returns this rank's place in it. The ranks from
+  /// name.ranks() on are not members.
   workloads::Layout use(const LayoutName& name);
-  /// Waits until all members of the layout are here and their devices idle.
+  /// Waits until all members of the layout have called it and their devices are idle.
   void meet(const workloads::Layout& layout);
-  /// Collective: what each rank says, by rank.
+  /// Collective. Returns the values of all ranks, by rank.
   std::vector<std::vector<double>> gather(const std::string& purpose,
                                           const std::vector<double>& own);
-  /// Collective. REQUIRES: no graph is left.
+  /// Collective; ends the communication. REQUIRES: no graph exists any more.
   void finish();
 
  private:

@@ -12,7 +12,7 @@ constexpr std::int64_t kMiB = 1 << 20, kGiB = 1 << 30;
 
 using engines::EngineTraits, engines::kEngineTraits;
 
-/// A step of `engine` takes at most `limit` times as long as one of `against`.
+/// The limit that a step of `engine` takes at most `limit` times as long as one of `against`.
 struct Gate {
   std::string engine, against, against_word;
   double limit;
@@ -38,7 +38,7 @@ std::vector<Gate> gates(bool pipeline) {
   return all;
 }
 
-/// Below this, 20 MiB segments decide what a pool reserves.
+/// Below this size, the memory that a pool reserves depends on the 20 MiB segments.
 constexpr std::int64_t kLeastActivations_bytes = kGiB;
 
 const char* verdict(bool met) { return met ? "met" : "**missed**"; }
@@ -52,7 +52,7 @@ std::string times_text(const std::optional<double>& value) {
   return value ? fmt::format("{:.3f}", *value) : "-";
 }
 
-/// What the checks take: the median of the differences, as blocks stand beside each other.
+/// The time of the checks: the median over the blocks of the differences.
 std::string checks_ms(const StepTimes& times, const std::string& engine) {
   const auto with = times.block_ms.find(engine), without = times.block_ms.find(unchecked(engine));
   if (with == times.block_ms.end() || without == times.block_ms.end()) return "-";
@@ -67,8 +67,8 @@ struct Column {
   std::function<std::string(const StepTimes&)> text;
 };
 
-/// A column of step times for each engine, followed by its floor's where that is measured; then how
-/// much faster than eager the first engine of many graphs is, and what checks take.
+/// A column of step times for each engine, followed by that of its floor if it is measured. Then
+/// the speedup of the first engine of many graphs over eager, and the time of the checks.
 std::vector<Column> step_columns() {
   std::vector<Column> columns;
   for (const EngineTraits& engine : kEngineTraits) {
@@ -171,7 +171,7 @@ std::string pool_table(const std::vector<PoolRow>& rows) {
   });
   const std::int64_t peak_bytes = eager->step_peak_bytes;
   std::string table =
-      "| engine | graph pools, MiB | of eager's step peak | limit | | step peak beside pools, MiB "
+      "| engine | graph pools, MiB | of eager's step peak | limit | | step peak without pools, MiB "
       "| reserved, MiB |\n"
       "| --- | ---: | ---: | ---: | --- | ---: | ---: |\n";
   for (const PoolRow& row : rows) {

@@ -1,4 +1,4 @@
-// What was measured, as Markdown: step times, the gates that they are held against, busy times,
+// The measured figures as Markdown: step times, the limits that they are compared with, busy times,
 // pool bytes. Pure.
 #pragma once
 
@@ -12,59 +12,63 @@
 
 namespace graphproof::speed {
 
-/// What the tables call an engine: its impl, or "eager".
+/// The name of an engine in the tables: its impl, or "eager".
 std::string name_of(const engines::EngineTraits& engine);
-/// Engines whose step is held against their floor, and of these the ones that look at each call:
-/// the tables have a column for each of the two.
+/// Whether the step of the engine has a limit relative to its floor, and whether it also checks
+/// each call. The tables have a column for each.
 bool has_floor_gate(const engines::EngineTraits& engine);
 bool has_checks_column(const engines::EngineTraits& engine);
 
-/// The ways to run a step, as they are named in StepTimes::block_ms: an engine, its floor
+/// The names of two further ways to run a step in StepTimes::block_ms: the floor of an engine
 /// (Engine::floor_step), and the engine without EngineConfig::checks.
 std::string floor_of(const std::string& engine);
 std::string unchecked(const std::string& engine);
 
-/// Of one layout. A block is several steps; blocks of all ways took turns, so that clocks and
-/// neighbours hit all alike, and block b of one way stands beside block b of every other.
+/// The step times in one layout. A block is several steps. The blocks of all ways alternate, so
+/// that clock changes and other load affect all of them equally, and block b of one way is
+/// comparable with block b of every other.
 struct StepTimes {
   std::string layout;
   bool pipeline = false;
-  std::map<std::string, std::vector<double>> block_ms;  // ms a step, of the slowest rank; by way
+  std::map<std::string, std::vector<double>> block_ms;  // ms per step of the slowest rank; by way
 };
 
-/// The middle one; of an even number the upper. REQUIRES: there is one.
+/// The median; of an even number of values the upper one. REQUIRES: at least one value.
 double median(std::vector<double> values);
-/// Median over blocks of a / b. Nothing where one of the two was not measured.
+/// The median over the blocks of a / b. Empty if one of the two was not measured.
 std::optional<double> ratio(const StepTimes& times, const std::string& a, const std::string& b);
 
+/// A row of step times for each layout.
 std::string step_table(const std::vector<StepTimes>& layouts);
-/// Each gate that holds for a layout: what is compared, measured, limit, met or missed.
+/// A row for each limit that applies to a layout: the compared quantity, the measured value, the
+/// limit, and met or missed.
 std::string gate_table(const std::vector<StepTimes>& layouts);
 
-/// Of one layout and way. Busy: of the rank that computes longest; collectives: of the rank that
-/// waits in them least.
+/// The busy times of one way in one layout. compute_ms is that of the rank that computes longest,
+/// collectives_ms that of the rank that waits least in them.
 struct BusyRow {
   std::string layout, way;
   double step_ms = 0, compute_ms = 0, collectives_ms = 0;
-  double kernels = 0;        // a step, of rank 0
-  double graph_kernels = 0;  // of them in its graphs, by the graphs' own count
+  double kernels = 0;        // per step, on rank 0
+  double graph_kernels = 0;  // those in graphs, from the census of the graphs
 };
 
-/// Where fewer kernels were traced than the graphs hold, the trace has lost some, and no time is
-/// given.
+/// A row for each entry, without times if the trace has lost kernels, that is if it has fewer than
+/// the graphs hold.
 std::string busy_table(const std::vector<BusyRow>& rows);
 
-/// Of one engine on one rank. Eager has no pool.
+/// The memory of one engine on one rank. Eager has no pool.
 struct PoolRow {
   std::string engine;
   std::int64_t pool_bytes = 0;  // reserved by graph pools
-  std::int64_t step_peak_bytes =
-      0;  // what a step allocates above what is allocated between steps, pools apart
-  std::int64_t reserved_bytes =
-      0;  // from the driver, for all: parameters, gradients, static inputs, pools, the step's own
+  /// The peak of a step above what is allocated between steps, without pools.
+  std::int64_t step_peak_bytes = 0;
+  /// All memory from the driver: parameters, gradients, static inputs, pools, memory of the step.
+  std::int64_t reserved_bytes = 0;
 };
 
-/// Held against the step peak of engine "eager", which must be among the rows.
+/// A row for each entry, compared with the step peak of engine "eager", which must be among the
+/// rows.
 std::string pool_table(const std::vector<PoolRow>& rows);
 
 }  // namespace graphproof::speed

@@ -18,7 +18,7 @@ StepTimes times(std::string layout, bool pipeline) {
                        {"transformer_engine floor", {4, 4, 4}}}};
 }
 
-TEST(Tables, RatiosAreMediansOverBlocksThatStandBesideEachOther) {
+TEST(Tables, RatiosAreMediansOverCorrespondingBlocks) {
   EXPECT_DOUBLE_EQ(*ratio(times("tp1", false), "eager", "local"), 20 / 4.7);
   EXPECT_FALSE(ratio(times("tp1", false), "eager", "callables"));
   EXPECT_DOUBLE_EQ(median({3, 1, 2, 4}), 3);
@@ -75,7 +75,7 @@ TEST(Tables, ATraceThatLacksTheGraphsKernelsGivesNoTime) {
       << table;
 }
 
-TEST(Tables, PoolBytesAreHeldAgainstEagersStepPeakFromAGibibyteOn) {
+TEST(Tables, PoolBytesAreComparedWithEagersStepPeakFromAGibibyteOn) {
   constexpr std::int64_t kMiB = 1 << 20;
   const PoolRow eager{"eager", 0, 2000 * kMiB, 3000 * kMiB};
   const auto row = [&](const char* engine, std::int64_t pool_mib) {

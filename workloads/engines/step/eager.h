@@ -1,13 +1,15 @@
-// impl none: every step runs eagerly, the reference that graphs are compared with.
+// impl none: every step runs eagerly. Graphs are compared with this engine.
 //
-// Contract: reads the batch's own tensors; copies, clones and captures nothing; hands out the
-// step's static losses, gradients and parameters. Refuses nothing. The observer is never called.
+// Contract: reads the tensors of the batch itself; copies, clones and captures nothing; returns the
+// static losses, gradients and parameters of the step. Refuses nothing. The observer is never
+// called.
 #pragma once
 
 #include "workloads/engines/capture/engine.h"
 
 namespace graphproof::engines {
 
+/// See make_engine().
 std::unique_ptr<Engine> make_eager(const EngineConfig& config, capture::Device& device,
                                    c10::Stream stream, workloads::TrainStep& step,
                                    Observer* observer);

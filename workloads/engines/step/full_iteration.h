@@ -1,34 +1,32 @@
-// impl full_iteration: forward and backward of all microbatches in one graph, the optimizer outside
-// it, as Megatron-LM's full-iteration wrapper around its training schedule.
+// impl full_iteration: one graph holds forward and backward of all microbatches, without the
+// optimizer, like Megatron-LM's full-iteration wrapper around its training schedule.
 //
 // Contract:
-// - Every call first copies each microbatch into static inputs, on a side stream joined both ways;
-// the first call
-//   clones them. The caller's tensors are not kept.
-// - A call counter decides: calls before number `warmup_steps` run eagerly; that call waits for the
-// device, registers
-//   every state of the RNG tracker and captures, which runs nothing; it and all later calls replay.
+// - Every call first copies each microbatch into static inputs, on a side stream that waits for the
+//   current stream and that the current stream then waits for. The first call clones the
+//   microbatches instead. The caller's tensors are not kept.
+// - A call counter selects what happens. Calls before number `warmup_steps` run eagerly. Call
+//   number `warmup_steps` waits for the device, registers every state of the RNG tracker and
+//   captures, which runs nothing. That call and all later ones replay.
 // - The graph holds zeroing, forward, backward and the data parallel mean. The optimizer runs after
-// each replay, eagerly
-//   or from a graph of its own in the same pool (optimizer_graph.h), and reads the learning rate
-//   that the host wrote for that call.
-// - evaluate() has a graph, static inputs and a call counter of its own: evaluations before number
-// `warmup_steps` run
-//   eagerly, that one captures into a pool of its own, it and all later ones replay.
-// - Layer by layer (ModelConfig::overlap_ep_comm) the exchange's stream forks and joins inside the
-// graph, and a step that would end with
-//   weight gradients owed is refused.
-// - With fp8_weights the graphs hold the rounding in their first microbatch and none in the others:
-// nothing is told at a replay.
-// - Capture mode is thread-local unless the configuration says otherwise.
-// - outputs() are the tensors stored at construction and alias the step's static buffers: losses
-// read later are those
-//   of the latest replay.
+//   each replay, eagerly or from its own graph in the same pool (optimizer_graph.h), and reads the
+//   learning rate that the host wrote for that call.
+// - evaluate() has its own graph, static inputs and call counter: evaluations before number
+//   `warmup_steps` run eagerly, that evaluation captures into its own pool, and it and all later
+//   ones replay.
+// - If the step runs layer by layer (ModelConfig::overlap_ep_comm), the stream of the exchanges
+//   forks and joins inside the graph, and a step that would end with weight gradients pending is
+//   refused.
+// - With fp8_weights the graphs hold the rounding in their first microbatch only, so a replay needs
+//   no flag.
+// - The capture mode is thread-local unless the configuration sets another.
+// - outputs() are the tensors stored at construction, which alias the static buffers of the step:
+//   losses that are read later are those of the latest replay.
 // - reset() drops the graph of training and sets its counter to zero, so warm-up and capture
-// repeat.
+//   repeat.
 // - A failed capture throws capture::DeviceError; the engine never falls back to eager by itself.
 // - Refuses the plain RNG tracker (rule B08), a batch of another shape, and step() after
-// drop_graphs().
+//   drop_graphs().
 #pragma once
 
 #include "workloads/engines/capture/engine.h"
@@ -38,6 +36,7 @@
 
 namespace graphproof::engines {
 
+/// The contract is above. Used by one thread.
 class FullIteration final : public Engine {
  public:
   /// Throws std::invalid_argument for a step with the plain RNG tracker.
@@ -69,6 +68,7 @@ class FullIteration final : public Engine {
   bool dropped_ = false;
 };
 
+/// See make_engine().
 std::unique_ptr<Engine> make_full_iteration(const EngineConfig& config, capture::Device& device,
                                             c10::Stream stream, workloads::TrainStep& step,
                                             Observer* observer);

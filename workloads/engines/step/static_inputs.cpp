@@ -9,11 +9,11 @@ namespace graphproof::engines {
 namespace {
 
 void require_same_shape(const char* what, std::size_t index, const at::Tensor& fresh,
-                        const at::Tensor& held) {
-  if (fresh.sizes() == held.sizes() && fresh.scalar_type() == held.scalar_type()) return;
+                        const at::Tensor& captured) {
+  if (fresh.sizes() == captured.sizes() && fresh.scalar_type() == captured.scalar_type()) return;
   std::ostringstream message;
   message << "static input " << what << "." << index << ": got " << fresh.scalar_type() << " "
-          << fresh.sizes() << "; want " << held.scalar_type() << " " << held.sizes()
+          << fresh.sizes() << "; want " << captured.scalar_type() << " " << captured.sizes()
           << "; why: the graph holds address and shape of its first batch; next: use another "
              "engine for another shape";
   throw std::invalid_argument(message.str());

@@ -1,9 +1,9 @@
-// The inputs of a graph: tensors at fixed addresses into which each step's batch is copied before
-// the replay.
+// The inputs of a graph: tensors at fixed addresses into which the batch of each step is copied
+// before the replay.
 //
-// Contract: the first batch is cloned; later ones are copied into the clones, without waiting for
-// the host; nothing of the caller's batch is kept. A batch with another number of microbatches or
-// another shape is refused, because a graph has its shapes for good.
+// Contract: the first batch is cloned. Later batches are copied into the clones, without a host
+// wait. The caller's tensors are not kept. A batch with another number of microbatches or another
+// shape is refused, because a graph cannot change its shapes.
 #pragma once
 
 #include <c10/core/Stream.h>
@@ -16,19 +16,20 @@
 
 namespace graphproof::engines {
 
+/// The static inputs of one graph. Used by the engine's thread.
 class StaticInputs {
  public:
-  /// With `side`, later copies run on that stream, which waits for the current one and which the
-  /// current one then waits for, as Megatron-LM's StaticBufferLoader does. `faults` outlives it.
+  /// With `side`, later copies run on that stream. It waits for the current stream, and the current
+  /// stream then waits for it, as in Megatron-LM's StaticBufferLoader. `faults` outlives it.
   StaticInputs(std::optional<c10::Stream> side, faults::FaultHooks& faults) : faults_(faults) {
     if (side) side_.emplace(*side, faults::SideWork::input_copies, faults);
   }
 
-  /// Outside a capture. Throws std::invalid_argument, before it copies anything, for a batch that
-  /// doesn't fit.
+  /// Enqueues the copies of a batch. Outside a capture. Throws std::invalid_argument, before it
+  /// copies anything, for a batch that does not fit.
   void load(const workloads::Batch& fresh);
-  /// The copies alone, on the current stream, for the speed floor. REQUIRES: a load() came first,
-  /// and `fresh` fits.
+  /// Enqueues only the copies, on the current stream, for the speed floor. REQUIRES: an earlier
+  /// load(), and that `fresh` fits.
   void copy(const workloads::Batch& fresh);
   const workloads::Batch& batch() const { return batch_; }
 

@@ -1,6 +1,6 @@
-// One graph of a training step: captures it once, reports what the capture did, replays it under
-// the observer's eyes. Used by the engines that capture a whole step; which part of the step it
-// holds is the caller's `work`.
+// One graph of a training step: captures it once, reports the capture to the observer and replays
+// it with calls of the observer. Used by the engines that capture a whole step. The caller's `work`
+// decides which part of the step the graph holds.
 #pragma once
 
 #include <functional>
@@ -12,22 +12,24 @@
 
 namespace graphproof::engines {
 
+/// Used by the engine's thread.
 class StepGraph {
  public:
-  /// `work` enqueues what the graph holds on the current stream; called once per capture. `name` is
-  /// for evidence.
+  /// `work` enqueues on the current stream what the graph holds; it is called once per capture.
+  /// `name` is for evidence. `observer` may be null; what is referred to outlives it.
   StepGraph(std::string name, std::function<void()> work, const EngineConfig& config,
             capture::Device& device, workloads::TrainStep& step, Observer* observer);
   StepGraph(const StepGraph&) = delete;
   StepGraph& operator=(const StepGraph&) = delete;
 
-  /// Captures `work` into a pool of its own; see capture_graph(). `warmups`: how often it ran
-  /// eagerly so far. The caller replays for the step in hand. On failure there is no graph.
+  /// Captures `work` into its own pool; see capture_graph(). `warmups`: how often the work ran
+  /// eagerly so far. The caller must replay the graph for the current step. After a failure there
+  /// is no graph.
   void capture(std::int64_t warmups);
-  /// Launches it on the current stream between the observer's calls. Does not wait for the device.
-  /// REQUIRES: captured().
+  /// Launches the graph on the current stream, between calls of the observer. Does not wait for the
+  /// device. REQUIRES: captured().
   void replay(const std::vector<NamedTensor>& statics, const std::vector<NamedTensor>& outputs);
-  /// The launch alone, for the speed floor.
+  /// Only launches the graph, for the speed floor.
   void launch() { graph_->replay(); }
   bool captured() const { return captured_; }
   const capture::Pool& pool() const { return pool_; }  // of the latest capture
@@ -36,7 +38,7 @@ class StepGraph {
   void drop();
 
   std::int64_t captures() const { return captures_; }
-  /// Launches of all graphs so far, as the graphs themselves count them.
+  /// The launches of all graphs so far, dropped ones included.
   std::int64_t replays() const { return earlier_replays_ + (graph_ ? graph_->replays() : 0); }
 
  private:

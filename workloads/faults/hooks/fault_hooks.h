@@ -1,10 +1,12 @@
-// The seams at which a planted fault may change what a training step, its layers and its engines
-// do. Product code calls them where such a thing happens; every default here is what sound code
-// does, so without a fault a call changes nothing. What a fault does lies in workloads/faults, one
-// class for each fault that overrides what it needs and keeps its own state.
+// The hooks through which a planted fault changes what a training step, its layers and its engines
+// do. The product code calls them at few sites (StructureTest.FaultsTouchTheProductCodeAtFewSites).
+// Every default is the behaviour of sound code, so without a fault a call changes nothing. Each
+// fault is a class in workloads/faults that overrides the hooks that it needs and keeps its own
+// state.
 //
-// Each TrainStep has hooks of its own and lends them to what it is made of and to its engine
-// (TrainStep::faults). Called on the thread of the step, save where autograd calls.
+// Each TrainStep owns its hooks and lends them to its components and to its engine
+// (TrainStep::faults). They are called on the thread of the step, or on a thread of autograd during
+// a backward.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -48,7 +50,7 @@ struct PoolOrder;
 
 namespace graphproof::faults {
 
-/// How the harness runs a case.
+/// How the harness runs a case; a fault may change it.
 struct RunPlan {
   bool autograd_threads = false;
   bool communicators_first = false;  // destroyed before the graphs
@@ -56,7 +58,7 @@ struct RunPlan {
   bool buffers_per_rank = false;     // CollectiveConfig::per_rank
 };
 
-/// What a training step is about to be built from. The references live as long as the step.
+/// The values from which a training step is built. The references live as long as the step.
 struct StepPlan {
   workloads::ModelConfig& config;
   workloads::Layout& layout;
@@ -65,8 +67,7 @@ struct StepPlan {
   const bool& recording;  // TrainStep::recording
 };
 
-/// Work that runs on a stream of its own, and which of its two waits is meant: it waits for the
-/// current stream when it begins (fork), and the current stream waits for it (join).
+/// Work that runs on a side stream.
 enum class SideWork {
   input_copies,
   gradient_reduction,
@@ -74,15 +75,18 @@ enum class SideWork {
   shared_expert,
   token_exchange
 };
+/// One of its two waits. fork: the side stream waits for the current stream. join: the current
+/// stream waits for the side stream.
 enum class SideWait { fork, join };
 
-/// A number that lives in device memory so that a replay reads today's value.
+/// A number in device memory, so that each replay reads its current value.
 enum class Scalar { learning_rate, loss_scale, adam_step };
 
-/// Where the rounding of a weight to fp8 takes from whether its microbatch is a step's first: a
-/// flag on the device, or the host. never: the copy stays as it is. none: no copy is used.
+/// Where the rounding of a weight to fp8 reads whether its microbatch is the first of a step: from
+/// a flag on the device, or on the host. never: the copy is not made again. none: no copy is used.
 enum class FirstMicrobatch { on_device, on_host, never, none };
 
+/// The hooks of one training step. This class is the sound behaviour.
 class FaultHooks {
  public:
   FaultHooks() = default;
@@ -93,99 +97,102 @@ class FaultHooks {
   // ---- the run of a case
 
   virtual void plan_run(RunPlan&) {}
-  /// Engine::outputs() of the eager arm that this step's outputs are compared with.
+  /// `eager`: Engine::outputs() of the eager arm, with which the outputs of this step are compared.
   virtual void compared_with(const std::vector<fixtures::NamedTensor>& /*eager*/) {}
 
   // ---- a training step
 
   virtual void plan_step(const StepPlan&) {}
-  /// Who runs the parts of the model; `engine` is null where they run themselves.
+  /// The runner of the parts of the model. `engine` is null if they run themselves.
   virtual workloads::ModuleRunner* runner(workloads::ModuleRunner* engine) { return engine; }
-  /// A turn of the pipeline schedule: its transfers, and the work that is run in it.
-  virtual void turn(std::vector<order::Transfer>& /*transfers*/,
-                    std::optional<order::Work>& /*work*/) {}
+  /// A slot of the pipeline schedule: its transfers, and its work.
+  virtual void schedule_slot(std::vector<order::Transfer>& /*transfers*/,
+                             std::optional<order::Work>& /*work*/) {}
   /// Whether the step updates the correction of its routers' scores.
   virtual bool updates_router_bias() { return true; }
 
-  // ---- what a forward pass carries
+  // ---- the context of a forward pass
 
-  /// Before a dropout mask is drawn: sets `mask` [sizes] uint8 to use another one, or `place` to
-  /// draw it as elsewhere.
+  /// Before a dropout mask is drawn. The hook may set `mask` [sizes] uint8 to replace it, or change
+  /// `place` to draw it as for another place.
   virtual void dropout_mask(at::Tensor& /*mask*/, workloads::DropoutPlace& /*place*/,
                             at::IntArrayRef /*sizes*/, const at::TensorOptions& /*options*/,
                             double /*probability*/) {}
-  /// Whether `waiting` is to wait for `event` (side_stream.h). Enqueued on `waiting` otherwise is
-  /// what the fault does instead.
+  /// Whether stream `waiting` waits for `event` (side_stream.h). If not, the hook has enqueued what
+  /// the fault does instead.
   virtual bool waits(SideWork, SideWait, c10::Event& /*event*/, const c10::Stream& /*waiting*/) {
     return true;
   }
-  /// The rows that a token exchange sends; and after it was enqueued, its hold on them.
+  /// The rows that a token exchange sends.
   virtual at::Tensor sent_rows(const at::Tensor& rows) { return rows; }
+  /// After an exchange was enqueued. `sent` is the reference that keeps its rows alive.
   virtual void exchange_enqueued(at::Tensor& /*sent*/) {}
   using RecomputedWork =
       std::function<at::Tensor(const std::vector<at::Tensor>& inputs, bool again)>;
-  /// Work of a part whose backward runs it again.
+  /// The work of a recomputed part, which the backward runs again.
   virtual RecomputedWork recomputed(workloads::RecomputedPart, RecomputedWork work) { return work; }
 
   // ---- layers
 
-  /// Adds one to a layer's counter, unless this returns false and has done it itself.
+  /// Whether the layer adds one to its counter. If not, the hook has done it.
   virtual bool counts_layer(std::int64_t /*layer*/, const at::Tensor& /*counter*/) { return true; }
-  /// y + bias, unless this returns false and has added it to y in place.
+  /// Whether the layer computes y + bias. If not, the hook has added the bias to y in place.
   virtual bool adds_bias(const at::Tensor& /*y*/, const at::Tensor& /*bias*/) { return true; }
-  /// Positions [S] int64, on the host, by which a context parallel rank turns queries and keys.
+  /// The positions [S] int64, on the host, by which a context parallel rank rotates queries and
+  /// keys.
   virtual at::Tensor rotary_positions(const at::Tensor& positions, const workloads::Layout&) {
     return positions;
   }
-  /// Keys and values that are sent to other context parallel ranks.
-  virtual at::Tensor travelling(const at::Tensor& x) { return x; }
-  /// Tokens [B, A, G', C] in the order of the sequence; `pieces` [cp, B, 2, S/2, G', C] as they
-  /// arrived from the context parallel ranks.
-  virtual at::Tensor scanned(const at::Tensor& in_order, const at::Tensor& /*pieces*/) {
+  /// The keys and values that are sent to other context parallel ranks.
+  virtual at::Tensor sent_keys_and_values(const at::Tensor& x) { return x; }
+  /// The input of a scan: the tokens [B, A, G', C] in the order of the sequence. `pieces` [cp, B,
+  /// 2, S/2, G', C] are the same tokens as they arrived from the context parallel ranks.
+  virtual at::Tensor scan_input(const at::Tensor& in_order, const at::Tensor& /*pieces*/) {
     return in_order;
   }
-  /// The mean over each group of squares [B, A, G', R*D], [B, A, G', 1].
+  /// The mean [B, A, G', 1] of each group of `squares` [B, A, G', R*D].
   virtual at::Tensor mean_square(const at::Tensor& mean, const at::Tensor& /*squares*/) {
     return mean;
   }
-  /// Sums chosen_by [E] fp32 over the ranks of a sequence, unless this returns false.
+  /// Whether the router sums chosen_by [E] fp32 over the ranks that share a sequence.
   virtual bool sums_router_load(at::Tensor& /*chosen_by*/) { return true; }
-  /// Which of the assignments that fit [N, E] bool are carried to their experts.
-  virtual at::Tensor carried(const at::Tensor& fitting, std::int64_t /*capacity*/) {
+  /// The assignments [N, E] bool that are dispatched to their experts. `fitting`: those for which
+  /// there is capacity.
+  virtual at::Tensor dispatched(const at::Tensor& fitting, std::int64_t /*capacity*/) {
     return fitting;
   }
-  /// This rank's part of an expert's partial sums `rows`, in place of their reduce-scatter;
-  /// undefined for the reduce-scatter.
+  /// If defined, replaces the reduce-scatter of an expert's partial sums `rows` on this rank.
   virtual at::Tensor unsummed_part(const at::Tensor& /*rows*/) { return {}; }
+  /// Where the rounding of `weight` reads its flag.
   virtual FirstMicrobatch first_microbatch(const at::Tensor& /*weight*/, FirstMicrobatch read) {
     return read;
   }
 
   // ---- gradients, optimizer, checkpoint
 
-  /// How many additions to the gradients of a bucket of `parameters` parameters complete it.
+  /// The number of additions to its gradients that complete a bucket of `parameters` parameters.
   virtual std::int64_t additions(std::int64_t additions, std::size_t /*parameters*/) {
     return additions;
   }
-  /// Whether the host looks for values that are not finite, having looked `looked` times.
-  virtual bool host_looks(std::int64_t /*looked*/) { return true; }
-  /// The layout by which the norm for clipping is counted and summed.
+  /// Whether the host checks for values that are not finite. `checked`: the checks so far.
+  virtual bool host_checks(std::int64_t /*checked*/) { return true; }
+  /// The layout by which the elements of the norm for clipping are counted and summed.
   virtual void clip_layout(workloads::Layout&) {}
-  /// found [1] fp32, 1 where this rank's gradients hold something infinite: true if the ranks do
-  /// not ask each other.
+  /// Whether this rank decides without the others that a step is skipped. found [1] fp32 is 1 if
+  /// its gradients have an infinite element.
   virtual bool decides_alone(at::Tensor& /*found*/) { return false; }
-  /// A number that a kernel of the optimizer or of backward reads.
+  /// The tensor from which a kernel of the optimizer or of the backward reads a number.
   virtual at::Tensor scalar(Scalar, const at::Tensor& value) { return value; }
-  /// Whether the ranks gather their parameters of this bucket.
+  /// Whether the ranks gather the parameters of this bucket.
   virtual bool gathers(std::size_t /*bucket*/, std::size_t /*buckets*/) { return true; }
+  /// Whether a checkpoint holds the states of the random number generators.
   virtual bool saves_random_numbers() { return true; }
-  /// What tokens weigh in the loss of a microbatch, [B, S] fp32, zero for its padding.
+  /// The weights [B, S] fp32 of the tokens in the loss of a microbatch; zero for padding.
   virtual at::Tensor padded_weights(const at::Tensor& weights) { return weights; }
 
   // ---- engines
 
-  /// make(config, device, observer) makes the engine of `step`; the observer may be null. True if
-  /// the hook has made it, with something else or wrapped.
+  /// make(config, device, observer) makes the engine of a step; the observer may be null.
   using MakeEngine = std::function<std::unique_ptr<engines::Engine>(
       const engines::EngineConfig&, capture::Device&, engines::Observer*)>;
   struct EngineParts {
@@ -195,34 +202,35 @@ class FaultHooks {
     workloads::TrainStep& step;
     engines::Observer* observer;
   };
+  /// Whether the hook has made the engine, from other parts or wrapped. If not, the caller makes
+  /// it.
   virtual bool makes_engine(const EngineParts&, const MakeEngine&,
                             std::unique_ptr<engines::Engine>& /*made*/) {
     return false;
   }
-  /// After the observer was told of the capture, before anything of it is done.
+  /// Before a capture starts, after the observer's before_capture().
   virtual void before_capture(const engines::CaptureParts&, engines::CaptureRequest&) {}
-  /// A batch that arrives at static inputs: true if it has taken the place of `inputs`, which are
-  /// then not copied into.
+  /// Whether `fresh` has replaced the static inputs `inputs` instead of being copied into them.
   virtual bool rebinds_inputs(workloads::Batch& /*inputs*/, const workloads::Batch& /*fresh*/) {
     return false;
   }
-  /// Before a module is captured: memory for its first static inputs, which is then used in place
-  /// of the engine's. `from_outside`: its first input is no other module's output.
+  /// Before a module is captured: the hook may provide memory for its first static inputs.
+  /// `from_outside`: its first input is not the output of another module.
   virtual void static_inputs(std::vector<at::Tensor>& /*inputs*/,
                              const std::vector<engines::Argument>&, bool /*from_outside*/) {}
-  /// Before `graph`, number `turn` of its pool's captures, is launched: whether a launch that its
-  /// pool does not allow is an error; it is counted otherwise.
+  /// Before the launch of `graph`, which is number `position` of the captures of its pool: whether
+  /// a launch that the pool does not allow is an error. Otherwise it is only counted.
   virtual bool keeps_pool_order(const std::string& /*graph*/, engines::PoolOrder&,
-                                std::int64_t /*turn*/) {
+                                std::int64_t /*position*/) {
     return true;
   }
-  /// The bucket that a step of changing length is looked up by, if one holds it; `latest_used` of
-  /// those with graphs.
+  /// The bucket by which the engine of a step is looked up. `found` is the one that holds its
+  /// length, `latest_used` the most recently used one with graphs; either may be empty.
   virtual std::optional<std::int64_t> bucket(std::optional<std::int64_t> found,
                                              std::optional<std::int64_t> /*latest_used*/) {
     return found;
   }
-  /// Whether a full cache drops this engine; the fault may put another one in its place.
+  /// Whether a full cache drops this engine. The hook may replace the engine.
   virtual bool evicts(std::unique_ptr<engines::Engine>& /*engine*/) { return true; }
   /// Whether the host waits for the device before it drops graphs that ran on `stream`.
   virtual bool waits_before_drop(const c10::Stream& /*stream*/) { return true; }
