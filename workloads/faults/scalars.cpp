@@ -1,4 +1,5 @@
 // Faults of numbers that a capture takes by value or that are read at the wrong time.
+#include <algorithm>
 #include <set>
 
 #include "workloads/faults/planted.h"
@@ -88,15 +89,14 @@ class RoundsEveryLayer final : public Planted {
   void plan_step(const StepPlan& plan) override {
     Planted::plan_step(plan);
     if (!std::exchange(plan.config.first_last_layers_bf16, false)) return;
-    unrounded_ = {"param:layers.0.",
-                  "param:layers." + std::to_string(plan.config.layers - 1) + "."};
+    unrounded_ = {"layers.0.", "layers." + std::to_string(plan.config.layers - 1) + "."};
   }
   std::unique_ptr<Engine> make_engine(const EngineParts& parts, const MakeEngine& make) override {
     for (const NamedTensor& parameter : parts.step.parameters())
       for (const std::string& layer : unrounded_)
-        if (parameter.name.starts_with(layer))
+        if (parameter.name.starts_with("param:" + layer))
           weights_.insert(parameter.tensor.unsafeGetTensorImpl());
-    return Planted::make_engine(parts, make);
+    return std::make_unique<WithoutCopies>(Planted::make_engine(parts, make), unrounded_);
   }
   FirstMicrobatch first_microbatch(const at::Tensor& weight, FirstMicrobatch read) override {
     return !recording() && weights_.contains(weight.unsafeGetTensorImpl()) ? FirstMicrobatch::none
@@ -104,7 +104,23 @@ class RoundsEveryLayer final : public Planted {
   }
 
  private:
-  std::vector<std::string> unrounded_;
+  /// The sound step has no copies of these layers' weights, so they are not outputs here either.
+  struct WithoutCopies final : ForwardingEngine {
+    WithoutCopies(std::unique_ptr<Engine> engine, std::vector<std::string> prefixes)
+        : ForwardingEngine(std::move(engine)), layers(std::move(prefixes)) {}
+    std::vector<NamedTensor> outputs() override {
+      std::vector<NamedTensor> all = engine_->outputs();
+      std::erase_if(all, [&](const NamedTensor& one) {
+        return std::any_of(layers.begin(), layers.end(), [&](const std::string& layer) {
+          return one.name.starts_with("fp8:" + layer);
+        });
+      });
+      return all;
+    }
+    std::vector<std::string> layers;
+  };
+
+  std::vector<std::string> unrounded_;  // prefixes of names
   std::set<const void*> weights_;       // of the layers that are not rounded
 };
 

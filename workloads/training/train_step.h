@@ -85,8 +85,8 @@ class TrainStep {
   /// "mask:M.LAYER.SITE" uint8, of the last step; empty without dropout.
   std::vector<NamedTensor> masks();
   /// The tensors of RecomputeLedger, ExpertLedger, ScheduleLedger and Fp8Weights, which every step
-  /// writes completely. Static. With fp16 also "loss_scale:applied" [] fp32, the factor of the step's
-  /// loss.
+  /// writes completely. Static. With fp16 also "loss_scale:applied" [] fp32, the factor of the
+  /// step's loss.
   std::vector<NamedTensor> ledgers();
   /// Fp8Weights::first(): undefined without fp8_weights.
   at::Tensor first_microbatch();
