@@ -274,7 +274,7 @@ bool belongs_to_a_target(const fs::path& file) {
 TEST(StructureTest, EverySourceFileBelongsToATarget) {
   for (const std::string& file : sources()) {
     if (fs::path(file).extension() == ".h") continue;
-    EXPECT_TRUE(belongs_to_a_target(file)) << file << " is compiled by nobody";
+    EXPECT_TRUE(belongs_to_a_target(file)) << file << " belongs to no target";
   }
 }
 

@@ -21,7 +21,7 @@ WatchedReport report_of_a_failure() {
   WatchedReport report;
   report.run.id = "20261124-101500-4a1f";
   report.run.command = {"python3", "my train.py", "--lr=1"};
-  report.run.folder = "/work";
+  report.run.folder = "/data";
   report.run.host = "node1";
   report.run.started = "2026-11-24T10:15:00Z";
   report.run.seconds = 62;
@@ -58,7 +58,7 @@ WatchedReport report_of_a_failure() {
   report.checks.notes = {"no training step was seen"};
   report.outcome = watched_outcome(report.run, report.checks, 2);
   report.processes = 2;
-  report.folder = "/work/runs/20261124-101500-4a1f";
+  report.folder = "/data/runs/20261124-101500-4a1f";
   return report;
 }
 
@@ -78,7 +78,7 @@ TEST(WatchedText, NamesTheFailureTheGraphsTheGapsAndTheEnd) {
         "note: no training step was seen\n", "\nfail: 1 check failed: D60.host_nodes\n",
         "command: exit code 0 after 1:02; 2 processes were watched\n",
         "exit 1 (watched run 20261124-101500-4a1f; "
-        "/work/runs/20261124-101500-4a1f/report.md)\n"})
+        "/data/runs/20261124-101500-4a1f/report.md)\n"})
     EXPECT_TRUE(has(text, part)) << part << "\nis not in\n" << text;
 }
 

@@ -77,10 +77,10 @@ class DelayedSteps {
   }
 
   /// Writes nothing on a device that cannot delay work.
-  void write(const std::string& arm, std::int64_t ways) const {
+  void write(const std::string& arm, std::int64_t branches) const {
     if (streams_ > 0)
       parts_.scope.write(record::DelayedStepsLine{
-          .arm = arm, .steps = steps_, .ms = ms_, .streams = streams_, .branches = ways});
+          .arm = arm, .steps = steps_, .ms = ms_, .streams = streams_, .branches = branches});
   }
 
  private:

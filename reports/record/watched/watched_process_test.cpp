@@ -20,7 +20,7 @@ class Probed {
     add({{"kind", "process"},
          {"command", {"python3", "train.py"}},
          {"executable", "/usr/bin/python3"},
-         {"folder", "/work"},
+         {"folder", "/data"},
          {"profile", "full"},
          {"driver_version", 13000},
          {"driver_missing", {"cuGraphNodeGetParams"}},

@@ -98,7 +98,7 @@ struct WatchedRun {
     field("command", &WatchedRun::command,
           "the command and its arguments; empty if it is not known",
           JsonText{R"(["torchrun", "--nproc-per-node", "2", "train.py"])"});
-    field("folder", &WatchedRun::folder, "the command's working directory", "/work/train", kFilled);
+    field("folder", &WatchedRun::folder, "the command's working directory", "/data/train", kFilled);
     field("host", &WatchedRun::host, "the host of the launcher", "node1", kFilled);
     field("profile", &WatchedRun::profile, "how much the probes record", "quick",
           {.one_of = "quick|full"});

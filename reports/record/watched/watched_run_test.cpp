@@ -25,7 +25,7 @@ std::string refusal(const Read& read, const json& value) {
 WatchedRun hung_run() {
   return {.id = "20261124-101500-4a1f",
           .command = {"torchrun", "train.py"},
-          .folder = "/work",
+          .folder = "/data",
           .host = "node1",
           .profile = "full",
           .cupti = false,

@@ -243,12 +243,13 @@ class RankScript {
   }
   static double rate(std::int64_t step) { return 0.1 * (1 - 0.05 * static_cast<double>(step)); }
 
-  void late(const char* arm, std::int64_t first, std::int64_t count, double ms, int ways) {
+  void delayed_steps(const char* arm, std::int64_t first, std::int64_t count, double ms,
+                     int branches) {
     if (!plan_.trains || attempt_.context.device != "cuda" || revision_ < 8) return;
     std::vector<std::int64_t> steps;
     for (std::int64_t k = first; k < first + count; ++k) steps.push_back(k);
     line(record::DelayedStepsLine{
-        .arm = arm, .steps = std::move(steps), .ms = ms, .streams = 31, .branches = ways});
+        .arm = arm, .steps = std::move(steps), .ms = ms, .streams = 31, .branches = branches});
   }
 
   void eager() {
@@ -257,7 +258,7 @@ class RankScript {
       hyperparameters("eager_a", k);
       ledgers("eager_a", k);
     }
-    late("eager_a", 1, std::min<std::int64_t>(2, plan_.steps - 1), 10.0, 0);
+    delayed_steps("eager_a", 1, std::min<std::int64_t>(2, plan_.steps - 1), 10.0, 0);
     if (control_.solo) {
       solo("solo_eager", "eager_repeats", "eager_a");
     } else {
@@ -522,7 +523,7 @@ class RankScript {
     vote(Phase::replay);
     capture("free_graph");
     replay("free_graph", plan_.steps - 1);
-    late("free_graph", plan_.first_replay, plan_.steps - plan_.first_replay, 6.0, 12);
+    delayed_steps("free_graph", plan_.first_replay, plan_.steps - plan_.first_replay, 6.0, 12);
     compare("free_run", plan_.trains ? "eager_a" : "free_eager", "free_graph", plan_.steps - 1);
     vote(Phase::replay);
     if (attempt_.axes.integer("shape_buckets") > 0) {

@@ -8,7 +8,7 @@
 namespace graphproof::checks::watched {
 namespace {
 
-// More rows of one process nobody reads; a leak of graphs makes thousands.
+// A leak of graphs makes thousands of rows, and more than these help no reader.
 constexpr std::size_t kMostRows = 64;
 constexpr std::size_t kMostKernels = 5;
 

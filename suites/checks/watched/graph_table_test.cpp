@@ -15,7 +15,7 @@ TEST(GraphTable, HasARowForEachGraphOfEachProcess) {
   const record::GraphRow& row = rows[0];
   EXPECT_EQ(row.process, "node-1.4711");
   EXPECT_EQ(row.rank, 0);
-  EXPECT_EQ(row.captured_at, "/work/train.py:41 step");
+  EXPECT_EQ(row.captured_at, "/data/train.py:41 step");
   EXPECT_EQ(row.thread, "python3 (4711)");
   EXPECT_EQ(row.replays, 100);
   EXPECT_EQ(row.replays_per_step_most, 1);

@@ -1,4 +1,4 @@
-"""Dropout draws from a generator of its own, and the graph is not told of it.
+"""Dropout draws from a generator of its own, and is not registered with the graph.
 
 defect: the generator is not registered with the graph, so the capture is refused by PyTorch
         (which the program takes for a reason to run without graphs).

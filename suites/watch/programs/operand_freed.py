@@ -1,4 +1,4 @@
-"""A graph reads a tensor that nobody but the graph needs, and its owner lets it go.
+"""A graph reads a tensor that only the graph needs, and whose owner releases it.
 
 defect: the mask is a local variable of the function that captures; its memory returns to the
         allocator, and the next tensor of that size is written over it.

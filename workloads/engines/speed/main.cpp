@@ -146,12 +146,12 @@ class Bench {
   }
 
   /// The time of a whole block in ms.
-  double block(const MeasuredEngines& engines, const Way& way, const workloads::Layout& layout,
-               int steps) {
+  double block(const MeasuredEngines& engines, const MeasuredStep& step,
+               const workloads::Layout& layout, int steps) {
     ranks_.meet(layout);
     const auto begin = Clock::now();
     for (int i = 0; i < steps; ++i)
-      way.step(engines.batches()[static_cast<std::size_t>(i) % engines.batches().size()]);
+      step.run(engines.batches()[static_cast<std::size_t>(i) % engines.batches().size()]);
     device_.synchronize();
     return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
   }
@@ -160,22 +160,22 @@ class Bench {
     deadline_.doing("step times of " + name.text());
     const workloads::Layout layout = ranks_.use(name);
     StepTimes times{.layout = name.text(), .pipeline = name.pp > 1, .block_ms = {}};
-    std::vector<std::string> ways;
-    std::vector<double> own;  // way by way, block by block
+    std::vector<std::string> names;
+    std::vector<double> own;  // step by step of the engines, block by block
     if (ranks_.rank() < name.ranks()) {
       const MeasuredEngines engines(device_, options_.model, layout, modules_, /*variants=*/true);
-      std::vector<std::vector<double>> measured(engines.ways().size());
+      std::vector<std::vector<double>> measured(engines.steps().size());
       for (int b = 0; b < options_.blocks; ++b)
         for (std::size_t w = 0; w < measured.size(); ++w)
-          measured[w].push_back(block(engines, engines.ways()[w], layout, options_.steps) /
+          measured[w].push_back(block(engines, engines.steps()[w], layout, options_.steps) /
                                 options_.steps);
-      for (const Way& way : engines.ways()) ways.push_back(way.name);
-      for (const std::vector<double>& of_way : measured)
-        own.insert(own.end(), of_way.begin(), of_way.end());
+      for (const MeasuredStep& step : engines.steps()) names.push_back(step.name);
+      for (const std::vector<double>& of_step : measured)
+        own.insert(own.end(), of_step.begin(), of_step.end());
     }
     const std::vector<double> all = slowest(ranks_.gather("step times of " + name.text(), own));
-    for (std::size_t w = 0; w < ways.size(); ++w)
-      times.block_ms[ways[w]].assign(
+    for (std::size_t w = 0; w < names.size(); ++w)
+      times.block_ms[names[w]].assign(
           all.begin() + static_cast<std::ptrdiff_t>(w) * options_.blocks,
           all.begin() + static_cast<std::ptrdiff_t>(w + 1) * options_.blocks);
     return times;
@@ -189,18 +189,18 @@ class Bench {
     std::vector<double> compute, collectives;
     if (ranks_.rank() < name.ranks()) {
       const MeasuredEngines engines(device_, options_.model, layout, modules_, /*variants=*/false);
-      for (const Way& way : engines.ways()) {
+      for (const MeasuredStep& step : engines.steps()) {
         ranks_.meet(layout);
         const auto trace = fixtures::device_trace(device_, [&] {
-          for (int i = 0; i < options_.traced_steps; ++i) way.step(engines.batches()[0]);
+          for (int i = 0; i < options_.traced_steps; ++i) step.run(engines.batches()[0]);
         });
         const BusyTime busy = busy_time(trace);
         compute.push_back(busy.compute_ms / options_.traced_steps);
         collectives.push_back(-busy.collectives_ms / options_.traced_steps);
         own_rows.push_back({.layout = name.text(),
-                            .way = way.name,
+                            .name = step.name,
                             .kernels = static_cast<double>(busy.kernels) / options_.traced_steps,
-                            .graph_kernels = way.graph_kernels});
+                            .graph_kernels = step.graph_kernels});
       }
     }
     compute = slowest(ranks_.gather("busy times of " + name.text(), compute));
@@ -211,7 +211,7 @@ class Bench {
       own_rows[i].collectives_ms = -collectives[i];
       for (const StepTimes& measured : times)
         if (measured.layout == name.text())
-          own_rows[i].step_ms = median(measured.block_ms.at(own_rows[i].way));
+          own_rows[i].step_ms = median(measured.block_ms.at(own_rows[i].name));
       rows.push_back(own_rows[i]);
     }
   }

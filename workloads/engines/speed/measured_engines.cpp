@@ -64,11 +64,11 @@ void MeasuredEngines::add(const std::string& name, const engines::EngineConfig& 
   device_.synchronize();
   const double kernels = one.kernels->of_a_step(engine->counters());
   measured_.push_back(std::move(one));
-  ways_.push_back({name,
-                   [engine](const workloads::Batch& batch) { engine->step(batch, kLearningRate); },
-                   kernels});
+  steps_.push_back({name,
+                    [engine](const workloads::Batch& batch) { engine->step(batch, kLearningRate); },
+                    kernels});
   if (floor)
-    ways_.push_back(
+    steps_.push_back(
         {floor_of(name),
          [engine](const workloads::Batch& batch) { engine->floor_step(batch, kLearningRate); },
          kernels});

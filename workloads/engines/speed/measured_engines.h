@@ -11,10 +11,10 @@
 
 namespace graphproof::speed {
 
-/// One way to run a step, with its name in tables.h.
-struct Way {
+/// How one engine, or the floor of one, runs a step. The name is that of StepTimes::block_ms.
+struct MeasuredStep {
   std::string name;
-  std::function<void(const workloads::Batch&)> step;
+  std::function<void(const workloads::Batch&)> run;
   double graph_kernels = 0;  // kernels in the graphs that a step launches, from their census
 };
 
@@ -31,7 +31,7 @@ class MeasuredEngines {
   MeasuredEngines(const MeasuredEngines&) = delete;
   MeasuredEngines& operator=(const MeasuredEngines&) = delete;
 
-  const std::vector<Way>& ways() const { return ways_; }
+  const std::vector<MeasuredStep>& steps() const { return steps_; }
   /// The batches of consecutive steps, used cyclically.
   const std::vector<workloads::Batch>& batches() const { return batches_; }
 
@@ -50,7 +50,7 @@ class MeasuredEngines {
   workloads::Layout layout_;
   std::vector<workloads::Batch> batches_;
   std::vector<Measured> measured_;
-  std::vector<Way> ways_;
+  std::vector<MeasuredStep> steps_;
 };
 
 }  // namespace graphproof::speed

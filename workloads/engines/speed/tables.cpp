@@ -43,8 +43,8 @@ constexpr std::int64_t kLeastActivations_bytes = kGiB;
 
 const char* verdict(bool met) { return met ? "met" : "**missed**"; }
 
-std::string ms(const StepTimes& times, const std::string& way) {
-  const auto found = times.block_ms.find(way);
+std::string ms(const StepTimes& times, const std::string& name) {
+  const auto found = times.block_ms.find(name);
   return found == times.block_ms.end() ? "-" : fmt::format("{:.2f}", median(found->second));
 }
 
@@ -159,7 +159,7 @@ std::string busy_table(const std::vector<BusyRow>& rows) {
         complete ? fmt::format("{:.2f} | {:.2f} | {:.2f}", row.compute_ms, row.collectives_ms,
                                row.step_ms / (row.compute_ms + row.collectives_ms))
                  : "kernels are missing from the trace | - | -";
-    table += fmt::format("| {} | {} | {:.2f} | {} | {:.0f} | {:.0f} |\n", row.layout, row.way,
+    table += fmt::format("| {} | {} | {:.2f} | {} | {:.0f} | {:.0f} |\n", row.layout, row.name,
                          row.step_ms, times, row.kernels, row.graph_kernels);
   }
   return table;

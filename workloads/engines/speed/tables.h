@@ -19,18 +19,18 @@ std::string name_of(const engines::EngineTraits& engine);
 bool has_floor_gate(const engines::EngineTraits& engine);
 bool has_checks_column(const engines::EngineTraits& engine);
 
-/// The names of two further ways to run a step in StepTimes::block_ms: the floor of an engine
+/// The names of two further steps in StepTimes::block_ms: the floor of an engine
 /// (Engine::floor_step), and the engine without EngineConfig::checks.
 std::string floor_of(const std::string& engine);
 std::string unchecked(const std::string& engine);
 
-/// The step times in one layout. A block is several steps. The blocks of all ways alternate, so
-/// that clock changes and other load affect all of them equally, and block b of one way is
+/// The step times in one layout. A block is several steps. The blocks of all engines alternate, so
+/// that clock changes and other load affect all of them equally, and block b of one is
 /// comparable with block b of every other.
 struct StepTimes {
   std::string layout;
   bool pipeline = false;
-  std::map<std::string, std::vector<double>> block_ms;  // ms per step of the slowest rank; by way
+  std::map<std::string, std::vector<double>> block_ms;  // ms per step of the slowest rank; by name
 };
 
 /// The median; of an even number of values the upper one. REQUIRES: at least one value.
@@ -44,10 +44,10 @@ std::string step_table(const std::vector<StepTimes>& layouts);
 /// limit, and met or missed.
 std::string gate_table(const std::vector<StepTimes>& layouts);
 
-/// The busy times of one way in one layout. compute_ms is that of the rank that computes longest,
-/// collectives_ms that of the rank that waits least in them.
+/// The busy times of one engine in one layout. compute_ms is that of the rank that computes
+/// longest, collectives_ms that of the rank that waits least in them.
 struct BusyRow {
-  std::string layout, way;
+  std::string layout, name;
   double step_ms = 0, compute_ms = 0, collectives_ms = 0;
   double kernels = 0;        // per step, on rank 0
   double graph_kernels = 0;  // those in graphs, from the census of the graphs

@@ -103,7 +103,7 @@ struct WatchedProcessLine {
     field("command", &WatchedProcessLine::command, "command line",
           JsonText{R"(["python3", "train.py"])"});
     field("executable", &WatchedProcessLine::executable, "program file", "/usr/bin/python3.12");
-    field("folder", &WatchedProcessLine::folder, "folder that it was started in", "/work");
+    field("folder", &WatchedProcessLine::folder, "folder that it was started in", "/data");
     field("profile", &WatchedProcessLine::profile, "how much was watched", "quick",
           {.one_of = "quick|full"});
     field("state", &WatchedProcessLine::state,

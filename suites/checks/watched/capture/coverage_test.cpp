@@ -18,7 +18,7 @@ TEST(WatchedCoverage, Rows) {
               graph.kernel_nodes = 0;
             },
         .rank = 1,
-        .mentions = {"graph 5, captured at /work/train.py:45 step, is empty", "1 launches"}},
+        .mentions = {"graph 5, captured at /data/train.py:45 step, is empty", "1 launches"}},
        {.name = "nothing is launched",
         .change =
             [](WatchedJob& job) {

@@ -20,7 +20,7 @@ TEST(WatchedHostNodes, Rows) {
             [](WatchedJob& job) {
               lines<record::HostNodeLine>(job, 0).push_back(
                   {.capture = 2,
-                   .library = "/work/ext.cpython-312-x86_64-linux-gnu.so",
+                   .library = "/data/ext.cpython-312-x86_64-linux-gnu.so",
                    .function = "on_step",
                    .count = 1});
             },

@@ -13,7 +13,7 @@ TEST(WatchedJobTest, TheLineOfTheProgramIsNoLineOfALibrary) {
                           "<frozen abc: graphproof probe>:208 wrapped",
                           "/usr/lib/python3.12/contextlib.py:81 inner",
                           "/opt/site-packages/megatron/core/full_cuda_graph.py:90 __call__",
-                          "/work/train.py:41 main"}),
+                          "/data/train.py:41 main"}),
             "/opt/site-packages/megatron/core/full_cuda_graph.py:90 __call__");
   EXPECT_EQ(program_line({"/usr/lib/python3.12/threading.py:1 run"}),
             "/usr/lib/python3.12/threading.py:1 run");
@@ -34,7 +34,7 @@ TEST(WatchedJobTest, ExecutablesAreJoinedWithTheirLines) {
   const WatchedJob job = clean_job();
   const std::vector<Executable> all = executables(job.processes[0]);
   ASSERT_EQ(all.size(), 8u);
-  EXPECT_EQ(all[0].title(), "graph 1, captured at /work/train.py:41 step");
+  EXPECT_EQ(all[0].title(), "graph 1, captured at /data/train.py:41 step");
   EXPECT_TRUE(all[0].communicates());
   EXPECT_FALSE(all[1].communicates());
   EXPECT_EQ(all[1].kernels(), 18);

@@ -16,7 +16,7 @@ TEST(WatchedTeardownOrder, Rows) {
                              line.with_nccl = {1};
                            },
                        .rank = 1,
-                       .mentions = {"destroy_process_group at /work/train.py:99 main", "graph 1",
+                       .mentions = {"destroy_process_group at /data/train.py:99 main", "graph 1",
                                     "graph.reset()"}},
                       {.name = "os._exit with live graphs",
                        .change =

@@ -11,7 +11,7 @@ namespace graphproof::checks::watched::d05 {
 namespace {
 
 constexpr std::string_view kWhy =
-    "replays read and write memory that belongs to another tensor by now, or to nobody";
+    "replays read and write memory that belongs to another tensor by now, or is free";
 constexpr std::string_view kNext =
     "keep a reference to every tensor that the capture used, and copy new values into it instead "
     "of replacing it (copy_, load_state_dict without assign)";

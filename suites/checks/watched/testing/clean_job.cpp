@@ -21,7 +21,7 @@ record::WatchedProcessLine process_line(std::int64_t rank) {
       .world_size = 2,
       .command = {"python3", "train.py"},
       .executable = "/usr/bin/python3.12",
-      .folder = "/work",
+      .folder = "/data",
       .profile = "full",
       .state = "ended",
       .start_ms = 4.2,
@@ -54,7 +54,7 @@ record::WatchedCaptureLine capture_line(std::int64_t graph) {
       .ended = true,
       .result_name = "CUDA_SUCCESS",
       .stack = {"/opt/site-packages/torch/cuda/graphs.py:115 begin",
-                concat("/work/train.py:", 40 + graph, " step"), "/work/train.py:90 main"},
+                concat("/data/train.py:", 40 + graph, " step"), "/data/train.py:90 main"},
       .thread = 4711,
       .end_thread = 4711,
       .stream = "0x55d0",
@@ -192,7 +192,7 @@ JobProcess clean_process(std::int64_t rank) {
                                          .captured = false,
                                          .count = 3}};
   into.lines<record::LiveGraphsLine>() = {
-      {.what = "destroy_process_group", .seconds = 12.5, .stack = {"/work/train.py:99 main"}}};
+      {.what = "destroy_process_group", .seconds = 12.5, .stack = {"/data/train.py:99 main"}}};
   into.lines<record::GraphCountersLine>() = {{.counters = {{"inductor.cudagraph_skips", 0}}}};
   return process;
 }
@@ -202,7 +202,7 @@ JobProcess clean_process(std::int64_t rank) {
 WatchedJob clean_job() {
   return {.run = {.id = "20261124-101500-4a1f",
                   .command = {"torchrun", "train.py"},
-                  .folder = "/work",
+                  .folder = "/data",
                   .host = "node-1",
                   .profile = "full",
                   .started = "2026-11-24T10:15:00Z",
