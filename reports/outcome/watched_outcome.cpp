@@ -1,7 +1,9 @@
 #include "reports/outcome/watched_outcome.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
+#include <map>
 
 namespace graphproof::reports {
 namespace {
@@ -53,6 +55,27 @@ CheckCounts counts_of(const std::vector<CheckResult>& checks) {
 /// "1 check", "2 checks"
 std::string counted(int count, const std::string& thing, const std::string& things) {
   return std::to_string(count) + " " + (count == 1 ? thing : things);
+}
+
+/// "2 checks failed: D19.capture_status on ranks 0, 1; D29.teardown_order"
+std::string failed_text(const std::vector<record::Failing>& failing) {
+  std::vector<std::string> names;
+  std::map<std::string, std::vector<std::int64_t>> ranks;
+  for (const record::Failing& one : failing) {
+    if (std::ranges::find(names, one.check) == names.end()) names.push_back(one.check);
+    if (one.rank) ranks[one.check].push_back(*one.rank);
+  }
+  std::string text = counted(static_cast<int>(names.size()), "check failed", "checks failed");
+  for (std::size_t at = 0; at < names.size(); ++at) {
+    text += (at == 0 ? ": " : "; ") + names[at];
+    const auto& where = ranks[names[at]];
+    for (std::size_t i = 0; i < where.size(); ++i)
+      text += (i > 0              ? ", "
+               : where.size() > 1 ? " on ranks "
+                                  : " on rank ") +
+              std::to_string(where[i]);
+  }
+  return text;
 }
 
 /// Why there is no evidence of any process.
@@ -114,15 +137,13 @@ WatchedOutcome watched_outcome(const WatchedRun& run,
     outcome.reason = std::move(reason);
     return outcome;
   };
-  const std::string failed = counted(outcome.counts.fail, "check failed", "checks failed");
+  const std::string failed = failed_text(outcome.failing);
   if (run.ending == "not_started") return decide(WatchedVerdict::not_started, run.why);
   // A hang comes first: the checks that it makes fail are its symptoms.
   if (run.ending == "hung")
     return decide(WatchedVerdict::hang, run.why + (outcome.failing.empty() ? "" : "; " + failed));
   if (!checks) return decide(WatchedVerdict::not_judged, "the judge left no checks.json");
-  if (!outcome.failing.empty())
-    return decide(WatchedVerdict::fail, failed + ": " + outcome.failing.front().check +
-                                            (outcome.failing.size() > 1 ? ", ..." : ""));
+  if (!outcome.failing.empty()) return decide(WatchedVerdict::fail, failed);
   if (run.ending == "interrupted" || run.ending == "running")
     return decide(WatchedVerdict::interrupted,
                   "the command did not come to its end; no check failed up to there");
