@@ -40,6 +40,8 @@ WatchEnvironment watch_environment(const Environment& own, const WatchSettings& 
   else if (plugin != settings.probe)
     made.notes.push_back("NCCL's calls: NCCL_PROFILER_PLUGIN is set to " + plugin +
                          ", and NCCL loads one plugin");
+  if (!settings.ras_address.empty() && !own.contains("NCCL_RAS_ADDR"))
+    set["NCCL_RAS_ADDR"] = settings.ras_address;
   for (const char* name : kNcclLog)
     if (own.contains(name)) {
       made.notes.push_back(std::string("buffer registrations: ") + name +

@@ -17,6 +17,7 @@ struct WatchSettings {
   std::filesystem::path nccl_folder;   ///< where NCCL's log goes, absolute
   std::string profile = "quick";       ///< quick or full
   bool cupti = true;                   ///< whether the probes may subscribe to driver calls
+  std::string ras_address;             ///< where NCCL can be asked about a hang; empty: its default
 };
 
 /// What is set, and what could not be set because the user has set it.

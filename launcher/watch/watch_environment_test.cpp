@@ -53,6 +53,14 @@ TEST(WatchEnvironment, EachNcclSettingOfTheUserKeepsTheLogAsItIs) {
   }
 }
 
+TEST(WatchEnvironment, NcclIsAskedWhereNoOtherJobAnswersUnlessTheUserChoseAPlace) {
+  WatchSettings settings = kSettings;
+  settings.ras_address = "127.0.0.1:4000";
+  EXPECT_EQ(watch_environment({}, settings).variables.at("NCCL_RAS_ADDR"), "127.0.0.1:4000");
+  EXPECT_FALSE(watch_environment({{"NCCL_RAS_ADDR", "10.0.0.1:1"}}, settings)
+                   .variables.contains("NCCL_RAS_ADDR"));
+}
+
 TEST(WatchEnvironment, TheUsersProfilerPluginStays) {
   const WatchEnvironment made = watch_environment({{"NCCL_PROFILER_PLUGIN", "mine"}}, kSettings);
   EXPECT_FALSE(made.variables.contains("NCCL_PROFILER_PLUGIN"));

@@ -23,6 +23,7 @@
 #include "launcher/watch/command_processes.h"
 #include "launcher/watch/command_signals.h"
 #include "launcher/watch/hang_watch.h"
+#include "launcher/watch/nccl_question.h"
 #include "launcher/watch/probe_look.h"
 #include "reports/record/text/file.h"
 #include "reports/record/text/printable.h"
@@ -110,6 +111,16 @@ class CommandWatch {
     } catch (const std::exception& error) {
       if (command_.notice) command_.notice(error.what());
     }
+  }
+
+  /// What NCCL says of its communicators.
+  std::optional<std::vector<std::string>> ask_nccl() const {
+    const bool uses_nccl = std::ranges::any_of(running_, [](const ProcessKey& key) {
+      return proc_text("/proc/" + std::to_string(key.first) + "/maps").find("libnccl.so") !=
+             std::string::npos;
+    });
+    return launcher::ask_nccl(command_.command.environment,
+                              command_.folder / "hang" / "nccl-ras.txt", uses_nccl);
   }
 
   /// Processes that used CUDA at some look and have left no evidence by now.
@@ -297,6 +308,7 @@ void run_watched_command(const WatchedCommand& command, record::WatchedRun& run)
     run.why = why_hung(looks, run.waiting, now);
     if (command.notice) command.notice("the command hangs and is ended: " + run.why);
     looks.keep_threads();
+    run.ras = looks.ask_nccl();
   }
   run.seconds = static_cast<double>(now - begin) / 1000;
   end_processes(end.exit.has_value(), *child, run);

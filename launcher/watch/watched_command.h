@@ -24,10 +24,11 @@ struct WatchedCommand {
 };
 
 /// Waits until the command and everything that it started has ended. Sets seconds, ending,
-/// exit_code, signal, why, waiting and unwatched of `run`, and adds to its notes. The first SIGINT,
-/// SIGTERM, SIGHUP or SIGQUIT is passed on, and the command may end in its own way; the second ends
-/// it at once. SIGUSR1 and SIGUSR2 are passed on. After a hang, what /proc knows about the threads
-/// of each watched process of this host is in the folder `hang`.
+/// exit_code, signal, why, waiting, ras and unwatched of `run`, and adds to its notes. The first
+/// SIGINT, SIGTERM, SIGHUP or SIGQUIT is passed on, and the command may end in its own way; the
+/// second ends it at once. SIGUSR1 and SIGUSR2 are passed on. After a hang, what /proc knows about
+/// the threads of each watched process of this host is in the folder `hang`, and the answer of
+/// NCCL's RAS service, which may take some seconds.
 void run_watched_command(const WatchedCommand& command, record::WatchedRun& run);
 
 }  // namespace graphproof::launcher

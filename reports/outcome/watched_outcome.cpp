@@ -141,7 +141,9 @@ WatchedOutcome watched_outcome(const WatchedRun& run,
   if (run.ending == "not_started") return decide(WatchedVerdict::not_started, run.why);
   // A hang comes first: the checks that it makes fail are its symptoms.
   if (run.ending == "hung")
-    return decide(WatchedVerdict::hang, run.why + (outcome.failing.empty() ? "" : "; " + failed));
+    return decide(WatchedVerdict::hang,
+                  run.why + (run.ras && !run.ras->empty() ? "; NCCL: " + run.ras->front() : "") +
+                      (outcome.failing.empty() ? "" : "; " + failed));
   if (!checks) return decide(WatchedVerdict::not_judged, "the judge left no checks.json");
   if (!outcome.failing.empty()) return decide(WatchedVerdict::fail, failed);
   if (run.ending == "interrupted" || run.ending == "running")

@@ -30,6 +30,12 @@ WatchedRun with_an_unwatched_process() {
   return run;
 }
 
+WatchedRun with_words_of_nccl() {
+  WatchedRun run = run_that("hung");
+  run.ras = {{"#0-0 MISMATCH", "  rank 1 is behind"}};
+  return run;
+}
+
 /// Checks with these results, of a run with `graphs` graphs.
 WatchedChecks judged(std::vector<Result> results, int graphs = 1) {
   WatchedChecks checks;
@@ -85,6 +91,8 @@ const std::vector<Situation>& situations() {
       {"it hung", run_that("hung"), judged({kPass}), 1, "hang", 1, "nothing moved for 600 s"},
       {"it hung, and a check failed", run_that("hung"), judged({kFail}), 1, "hang", 1,
        "nothing moved for 600 s; 1 check failed"},
+      {"it hung, and NCCL says why", with_words_of_nccl(), judged({kPass}), 1, "hang", 1,
+       "nothing moved for 600 s; NCCL: #0-0 MISMATCH"},
       {"it hung, and the judge failed", run_that("hung"), {}, 1, "hang", 1, "nothing moved"},
       {"interrupted", run_that("interrupted"), judged({kPass}), 1, "interrupted", 5,
        "did not come to its end"},

@@ -93,6 +93,12 @@ std::string waiting_part(const std::vector<record::WaitingThread>& waiting) {
   return element("h2", "Where it hung") + wide_table(rows);
 }
 
+std::string ras_part(const std::vector<std::string>& ras) {
+  std::string lines;
+  for (const std::string& line : ras) lines += html_text(line) + "\n";
+  return element("h2", "What NCCL says of its communicators") + element("pre", lines);
+}
+
 std::string checks_part(const std::vector<record::CheckResult>& checks) {
   std::string rows = table_row("th", {"result", "check", "rank", "what", "got"});
   for (const record::CheckResult& one : checks)
@@ -165,6 +171,7 @@ std::string watched_page(const WatchedReport& report) {
   if (!report.outcome.failing.empty()) inside += element("h2", "Failing checks");
   for (const record::Failing& one : report.outcome.failing) inside += failing_part(one);
   if (!report.run.waiting.empty()) inside += waiting_part(report.run.waiting);
+  if (report.run.ras) inside += ras_part(*report.run.ras);
   if (!report.checks.checks.empty()) inside += checks_part(report.checks.checks);
   if (!report.checks.graphs.empty()) inside += graphs_part(report.checks.graphs);
   if (const auto notes = unseen_notes(report); !notes.empty()) inside += notes_part(notes);

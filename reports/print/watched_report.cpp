@@ -121,6 +121,15 @@ std::string waiting_text(const record::WaitingThread& one) {
          " for " + record::fixed(one.seconds, 0) + " s";
 }
 
+/// What NCCL said of a hang, below a line that says who speaks.
+std::vector<std::string> ras_lines(const record::WatchedRun& run) {
+  std::vector<std::string> lines;
+  if (!run.ras) return lines;
+  lines.push_back("what NCCL says of its communicators (hang/nccl-ras.txt has all of it):");
+  for (const std::string& line : *run.ras) lines.push_back("  " + line);
+  return lines;
+}
+
 std::string checks_table(const WatchedReport& report, const TerminalStyle& style) {
   std::vector<std::vector<Cell>> rows = {{{"result", Colour::dim},
                                           {"check", Colour::dim},
@@ -222,6 +231,7 @@ std::string watched_text(const WatchedReport& report, const TerminalStyle& style
   for (const record::Failing& one : report.outcome.failing) text += failing_text(one);
   for (const record::WaitingThread& one : run.waiting)
     text += "  " + printable(waiting_text(one)) + "\n";
+  for (const std::string& line : ras_lines(run)) text += "  " + printable(line) + "\n";
   if (!text.empty()) text += "\n";
   text += checks_table(report, style) + graphs_table(report, style);
   const std::vector<std::string> notes = unseen_notes(report);
@@ -262,6 +272,9 @@ std::string watched_markdown(const WatchedReport& report) {
   if (!run.waiting.empty()) text += "\n## Where it hung\n\n";
   for (const record::WaitingThread& one : run.waiting)
     text += "- " + markdown_text(waiting_text(one)) + "\n";
+  if (run.ras) text += "\n## What NCCL says of its communicators\n\n";
+  for (const std::string& line : run.ras.value_or(std::vector<std::string>{}))
+    text += "- " + markdown_text(line) + "\n";
   if (!report.checks.checks.empty())
     text += "\n## Checks\n\n" + markdown_header({"result", "check", "rank", "what was seen"});
   for (const CheckResult* one : ordered(report.checks.checks))

@@ -84,6 +84,7 @@ struct WatchedRun {
   std::optional<std::int64_t> signal;
   std::string why;
   std::vector<WaitingThread> waiting;
+  std::optional<std::vector<std::string>> ras;
   std::vector<UnwatchedProcess> unwatched;
   std::optional<double> expected_graph_share;
   std::map<std::string, std::string> environment;
@@ -112,6 +113,10 @@ struct WatchedRun {
           kPositive);
     field("why", &WatchedRun::why, "of hung and not_started, what happened; else empty", "");
     field("waiting", &WatchedRun::waiting, "of hung, the driver calls that had not returned");
+    field("ras", &WatchedRun::ras,
+          "of hung, what NCCL's RAS service said of errors and warnings, or why it said nothing; "
+          "absent if no process used NCCL. The whole answer is in hang/nccl-ras.txt",
+          JsonText{R"(["#0-0 (27a079b828ff1a75) MISMATCH"])"});
     field("unwatched", &WatchedRun::unwatched,
           "processes of the command that used CUDA and left no evidence");
     field("expected_graph_share", &WatchedRun::expected_graph_share,

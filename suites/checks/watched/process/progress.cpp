@@ -22,15 +22,17 @@ record::CheckResult progress(WatchedJudgement& judgement, const WatchedJob& job)
   for (const JobProcess& process : job.processes)
     if (process.has_graphs()) judgement.confirm(process);
   if (run.ending == "hung") {
-    const std::string calls = waiting(job);
+    std::string calls = waiting(job);
+    if (run.ras)
+      for (const std::string& line : *run.ras) calls += concat(calls.empty() ? "" : "; ", line);
     Finding finding{
         .what = concat("the command stopped making progress: ", run.why),
         .got = calls.empty() ? concat("nothing moved; ended after ", run.seconds, " s") : calls,
         .want = "a command that ends by itself",
         .why = "a rank waits for another one, or the device for work that never comes",
         .next =
-            "D26.participation and D29.teardown_order name two causes; the stacks "
-            "of the processes are in the log"};
+            "D26.participation and D29.teardown_order name two causes; the states "
+            "of the threads are in the folder hang"};
     const auto of = std::ranges::find_if(job.processes, [&](const JobProcess& process) {
       return !run.waiting.empty() && process.name == run.waiting.front().process;
     });
