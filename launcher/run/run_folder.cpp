@@ -94,6 +94,13 @@ std::vector<std::string> run_ids(const fs::path& runs) {
 fs::path find_run(const fs::path& runs, const std::string& text) {
   for (const fs::path& candidate : {fs::path(text), runs / text})
     if (is_run(candidate)) return fs::canonical(candidate);
+  for (const fs::path& candidate : {fs::path(text), runs / text})
+    if (std::error_code ignored;
+        text != "latest" && fs::is_regular_file(candidate / "watched.json", ignored))
+      throw matrix::InputError({"a watched run has no cases", candidate.string(), "a run of cases",
+                                "watch judged a command as a whole",
+                                "graphproof report " + candidate.string() +
+                                    " prints what it found; watch again runs it once more"});
   const std::vector<std::string> known = run_ids(runs);
   // The link may point to a folder that was removed meanwhile.
   if (text == "latest" && !known.empty()) return fs::canonical(runs / known.front());

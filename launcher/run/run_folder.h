@@ -25,7 +25,8 @@ std::filesystem::path create_run_folder(const std::filesystem::path& runs,
                                         const std::optional<std::string>& run_dir,
                                         const std::string& run_id);
 
-/// Finds RUN as users write it: a path, an id under `runs`, or `latest`.
+/// Finds a run of cases as users write it: a path, an id under `runs`, or `latest`, which is the
+/// latest that has cases.
 std::filesystem::path find_run(const std::filesystem::path& runs, const std::string& text);
 
 /// The ids under `runs`, newest first.

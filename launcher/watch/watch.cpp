@@ -18,6 +18,7 @@
 #include "launcher/host/run_lock.h"
 #include "launcher/run/run_folder.h"
 #include "launcher/watch/command_processes.h"
+#include "launcher/watch/nccl_question.h"
 #include "launcher/watch/probe_look.h"
 #include "launcher/watch/watched_command.h"
 #include "matrix/input/input_error.h"
@@ -102,22 +103,18 @@ std::string run_judge(const fs::path& folder, const fs::path& program) {
   }
 }
 
-reports::WatchedReport judge_and_report(const fs::path& folder, const record::WatchedRun& run,
-                                        const fs::path& judge_program, const Notice& notice) {
-  std::optional<record::WatchedChecks> checks;
-  if (run.ending != "not_started") {
-    const std::string trouble = run_judge(folder, judge_program);
-    if (!trouble.empty() && notice) notice(trouble);
-    const fs::path file = folder / record::kWatchedChecksFile;
-    std::error_code absent;
-    if (trouble.empty() || fs::exists(file, absent)) {
-      try {
-        checks = record::watched_checks_from(record::read_json(file), file);
-      } catch (const record::ReadError& error) {
-        if (notice) notice(error.what());
-      }
-    }
-  }
+record::WatchedRun read_run(const fs::path& folder) {
+  const fs::path file = folder / record::kWatchedRunFile;
+  return record::watched_run_from(record::read_json(file), file);
+}
+
+record::WatchedChecks read_checks(const fs::path& folder) {
+  const fs::path file = folder / record::kWatchedChecksFile;
+  return record::watched_checks_from(record::read_json(file), file);
+}
+
+reports::WatchedReport report_of(const fs::path& folder, const record::WatchedRun& run,
+                                 const std::optional<record::WatchedChecks>& checks) {
   reports::WatchedReport report{
       .run = run,
       .checks = checks.value_or(record::WatchedChecks{}),
@@ -125,6 +122,25 @@ reports::WatchedReport judge_and_report(const fs::path& folder, const record::Wa
       .processes = static_cast<int>(look_at_probes(folder / record::kProbeFolder).size()),
       .folder = folder};
   report.outcome = reports::watched_outcome(run, checks, report.processes);
+  return report;
+}
+
+reports::WatchedReport judge_and_report(const fs::path& folder, const record::WatchedRun& run,
+                                        const fs::path& judge_program, const Notice& notice) {
+  std::optional<record::WatchedChecks> checks;
+  if (run.ending != "not_started") {
+    const std::string trouble = run_judge(folder, judge_program);
+    if (!trouble.empty() && notice) notice(trouble);
+    std::error_code absent;
+    if (trouble.empty() || fs::exists(folder / record::kWatchedChecksFile, absent)) {
+      try {
+        checks = read_checks(folder);
+      } catch (const record::ReadError& error) {
+        if (notice) notice(error.what());
+      }
+    }
+  }
+  const reports::WatchedReport report = report_of(folder, run, checks);
   record::write_atomically(folder / "report.md", reports::watched_markdown(report));
   record::write_atomically(folder / "page.html", reports::watched_page(report));
   return report;
@@ -210,7 +226,8 @@ PreparedWatch prepare_watch(const WatchRequest& request) {
                                             .probe_folder = prepared.folder / record::kProbeFolder,
                                             .nccl_folder = prepared.folder / "nccl",
                                             .profile = request.profile,
-                                            .cupti = request.cupti});
+                                            .cupti = request.cupti,
+                                            .ras_address = own_ras_address()});
   run.environment = environment.variables;
   run.notes = std::move(environment.notes);
   prepared.variables = std::move(environment.variables);
@@ -241,8 +258,7 @@ reports::WatchedReport watch(PreparedWatch watch, const fs::path& judge_program,
 reports::WatchedReport finish_watch(const fs::path& folder, const fs::path& judge_program,
                                     const Notice& notice) {
   const RunLock lock(folder);
-  const fs::path file = folder / record::kWatchedRunFile;
-  record::WatchedRun run = record::watched_run_from(record::read_json(file), file);
+  record::WatchedRun run = read_run(folder);
   if (run.ending == "running") {
     run.ending = "interrupted";
     run.notes.push_back("the end of the command: the launcher was killed before it");
@@ -252,15 +268,32 @@ reports::WatchedReport finish_watch(const fs::path& folder, const fs::path& judg
   return judge_and_report(folder, run, judge_program, notice);
 }
 
-fs::path find_watched_run(const fs::path& runs, const std::string& text) {
+reports::WatchedReport read_watched(const fs::path& folder) {
+  std::error_code absent;
+  std::optional<record::WatchedChecks> checks;
+  if (fs::exists(folder / record::kWatchedChecksFile, absent)) checks = read_checks(folder);
+  return report_of(folder, read_run(folder), checks);
+}
+
+std::optional<fs::path> named_watched_run(const fs::path& runs, const std::string& text) {
   for (const fs::path& candidate : {fs::path(text), runs / text})
     if (is_watched_run(candidate)) return fs::canonical(candidate);
-  std::vector<std::string> known;
+  return std::nullopt;
+}
+
+std::vector<std::string> watched_run_ids(const fs::path& runs) {
+  std::vector<std::string> ids;
   std::error_code absent;
   for (const auto& entry : fs::directory_iterator(runs, absent))
     if (entry.path().filename() != "latest" && is_watched_run(entry.path()))
-      known.push_back(entry.path().filename());
-  std::sort(known.rbegin(), known.rend());
+      ids.push_back(entry.path().filename());
+  std::sort(ids.rbegin(), ids.rend());
+  return ids;
+}
+
+fs::path find_watched_run(const fs::path& runs, const std::string& text) {
+  if (const auto named = named_watched_run(runs, text)) return *named;
+  const std::vector<std::string> known = watched_run_ids(runs);
   // The link points to the latest run of any kind.
   if (text == "latest" && !known.empty()) return fs::canonical(runs / known.front());
   throw matrix::InputError(

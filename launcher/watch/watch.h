@@ -60,8 +60,20 @@ reports::WatchedReport finish_watch(const std::filesystem::path& folder,
                                     const std::filesystem::path& judge_program,
                                     const Notice& notice);
 
+/// What the folder of a watched run says now; starts nothing and writes nothing. `checks` is absent
+/// while the judge has not judged it.
+reports::WatchedReport read_watched(const std::filesystem::path& folder);
+
 /// Finds a watched run as users write it: a path, an id under `runs`, or `latest`. Throws
 /// matrix::InputError.
 std::filesystem::path find_watched_run(const std::filesystem::path& runs, const std::string& text);
+
+/// The watched run that `text` names: a path, an id under `runs`, or `latest` where the latest run
+/// of any kind is a watched one. Nothing if it names none.
+std::optional<std::filesystem::path> named_watched_run(const std::filesystem::path& runs,
+                                                       const std::string& text);
+
+/// The ids of the watched runs under `runs`, newest first.
+std::vector<std::string> watched_run_ids(const std::filesystem::path& runs);
 
 }  // namespace graphproof::launcher

@@ -1,11 +1,13 @@
 // list: prints what there is to choose from.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "launcher/cli/verb.h"
 #include "launcher/run/run.h"
 #include "launcher/run/run_folder.h"
+#include "launcher/watch/watch.h"
 #include "matrix/input/input_error.h"
 #include "matrix/plan/listing.h"
 #include "reports/outcome/summary.h"
@@ -27,12 +29,29 @@ json list_runs(const Surroundings& surroundings) {
     const reports::RunResult result = launcher::read_run(surroundings.runs / id);
     const record::Summary summary = reports::summary(result);
     list.push_back({{"run", id},
+                    {"kind", "cases"},
                     {"profile", summary.profile},
                     {"device", summary.device},
                     {"cases", summary.coverage.planned},
                     {"finished", summary.finished},
                     {"exit_code", summary.exit_code}});
   }
+  for (const std::string& id : launcher::watched_run_ids(surroundings.runs)) {
+    const reports::WatchedReport report = launcher::read_watched(surroundings.runs / id);
+    list.push_back({{"run", id},
+                    {"kind", "watched"},
+                    {"profile", report.run.profile},
+                    {"device", "cuda"},
+                    {"cases", nullptr},
+                    {"finished", report.run.ending != "running"},
+                    {"exit_code", record::value(reports::exit_code(report.outcome.verdict))},
+                    {"verdict", reports::name(report.outcome.verdict)},
+                    {"command", reports::command_text(report.run.command)}});
+  }
+  // Ids begin with the time.
+  std::stable_sort(list.begin(), list.end(), [](const json& left, const json& right) {
+    return left["run"].get_ref<const std::string&>() > right["run"].get_ref<const std::string&>();
+  });
   return list;
 }
 
@@ -71,7 +90,7 @@ const std::vector<Listing>& listings() {
        {"fault", "name", "detector", "isolation", "devices", "title"},
        of_catalogue(matrix::list_faults)},
       {"runs",
-       {"run", "profile", "device", "cases", "finished", "exit_code"},
+       {"run", "kind", "profile", "device", "cases", "finished", "exit_code", "verdict", "command"},
        [](const ListOptions&, const Surroundings& surroundings) {
          return list_runs(surroundings);
        }},

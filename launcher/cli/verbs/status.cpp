@@ -1,5 +1,5 @@
 // status: prints how far a run is. It reads only the files of the run, so it works while a launcher
-// runs and after one was killed.
+// runs and after one was killed. Of a watched run it prints what each watched process is doing.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -10,6 +10,8 @@
 #include "launcher/host/run_lock.h"
 #include "launcher/run/run_folder.h"
 #include "launcher/run/tally.h"
+#include "launcher/watch/probe_look.h"
+#include "launcher/watch/watch.h"
 #include "reports/outcome/run_result.h"
 #include "reports/print/terminal.h"
 #include "reports/record/job/live.h"
@@ -140,10 +142,87 @@ void print(const Status& status, std::ostream& out) {
       status.run_id, left.kept, left.run, left.cut_off, left.alone, left.judge);
 }
 
-record::ExitCode execute_status(const StatusOptions& options, Surroundings& surroundings) {
-  const fs::path folder = launcher::find_run(surroundings.runs, options.run);
+/// A watched run and what its probes have written up to now.
+struct WatchedStatus {
+  reports::WatchedReport report;
+  std::optional<std::string> owner;
+  std::vector<launcher::ProbeLook> probes;
+
+  /// "interrupted" where the launcher was killed.
+  std::string state() const {
+    if (owner) return "running";
+    return report.run.ending == "running" ? "interrupted" : report.run.ending;
+  }
+};
+
+WatchedStatus read_watched_status(const fs::path& folder) {
+  WatchedStatus status;
+  status.owner = launcher::RunLock::owner(folder);
+  status.report = launcher::read_watched(folder);
+  status.probes = launcher::look_at_probes(folder / record::kProbeFolder);
+  return status;
+}
+
+std::string_view state_of(const launcher::ProbeLook& probe) {
+  switch (probe.state) {
+    case record::probe_file::State::watching:
+      return "watching";  // also of a process that was killed
+    case record::probe_file::State::switched_off:
+      return "switched off";
+    case record::probe_file::State::ended:
+      return "ended";
+  }
+  return "unknown";
+}
+
+nlohmann::json as_json(const WatchedStatus& status) {
+  nlohmann::json processes = nlohmann::json::array();
+  for (const launcher::ProbeLook& probe : status.probes) {
+    nlohmann::json inside = nlohmann::json::array();
+    for (const launcher::OpenCall& call : probe.open_calls)
+      inside.push_back({{"thread", call.thread}, {"name", call.name}, {"call", call.call}});
+    processes.push_back({{"name", probe.name},
+                         {"pid", probe.pid},
+                         {"host", probe.host},
+                         {"state", state_of(probe)},
+                         {"inside", inside}});
+  }
+  nlohmann::json value{{"run_id", status.report.run.id},
+                       {"watched", true},
+                       {"state", status.state()},
+                       {"command", status.report.run.command},
+                       {"processes", processes},
+                       {"launcher", nullptr},
+                       {"verdict", nullptr}};
+  if (status.owner)
+    value["launcher"] = *status.owner;
+  else
+    value["verdict"] = reports::name(status.report.outcome.verdict);
+  return value;
+}
+
+void print(const WatchedStatus& status, std::ostream& out) {
+  const reports::WatchedReport& report = status.report;
+  out << fmt::format("watched run {}  {}  {}{}\n", report.run.id, status.state(),
+                     record::printable(reports::command_text(report.run.command)),
+                     status.owner ? "  (" + *status.owner + ")" : "");
+  for (const launcher::ProbeLook& probe : status.probes) {
+    std::string inside;
+    for (const launcher::OpenCall& call : probe.open_calls)
+      inside += fmt::format("{}{} ({}) inside {}", inside.empty() ? "  thread " : ", ", call.thread,
+                            record::printable(call.name), record::printable(call.call));
+    out << fmt::format("  {}  {}{}\n", record::printable(probe.name), state_of(probe), inside);
+  }
+  if (!status.owner)
+    out << fmt::format("  {}: {}\n", reports::name(report.outcome.verdict),
+                       record::printable(report.outcome.reason));
+}
+
+/// Prints what `read` gives, again and again with --watch until its launcher has ended.
+template <class Read>
+record::ExitCode show(const StatusOptions& options, Surroundings& surroundings, const Read& read) {
   for (;;) {
-    const Status status = read_status(folder);
+    const auto status = read();
     // On a terminal the new text replaces the old one.
     if (options.watch && surroundings.terminal && !options.json)
       surroundings.out << "\x1b[H\x1b[2J";
@@ -155,6 +234,13 @@ record::ExitCode execute_status(const StatusOptions& options, Surroundings& surr
     if (!options.watch || !status.owner) return record::ExitCode::ok;
     std::this_thread::sleep_for(kRefresh);
   }
+}
+
+record::ExitCode execute_status(const StatusOptions& options, Surroundings& surroundings) {
+  if (const auto watched = launcher::named_watched_run(surroundings.runs, options.run))
+    return show(options, surroundings, [&] { return read_watched_status(*watched); });
+  const fs::path folder = launcher::find_run(surroundings.runs, options.run);
+  return show(options, surroundings, [&] { return read_status(folder); });
 }
 
 }  // namespace

@@ -1,10 +1,12 @@
 // The verb watch with small real processes. The launcher runs in a process of its own, because it
 // takes signals over and gives its standard streams to the command. A shell script stands in for
 // the judge.
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -304,6 +306,67 @@ TEST_F(WatchTest, WhatAKilledLauncherLeftCanBeJudged) {
   EXPECT_TRUE(has(out(), "the launcher was killed before it")) << out();
 }
 
+// Other verbs ------------------------------------------------------------------------------------
+
+TEST_F(WatchTest, AWatchedRunIsListedShownAndReportedByTheVerbsForRuns) {
+  ASSERT_EQ(watch_shell(fake_watched() + " exit 0"), 0) << err();
+  const std::string id = run().id;
+  const auto listed = nlohmann::json::parse(cli({"list", "runs", "--json"}).out);
+  ASSERT_EQ(listed.size(), 1u);
+  EXPECT_EQ(listed[0].at("run"), id);
+  EXPECT_EQ(listed[0].at("kind"), "watched");
+  EXPECT_EQ(listed[0].at("verdict"), "pass");
+  EXPECT_EQ(listed[0].at("exit_code"), 0);
+  EXPECT_TRUE(has(cli({"list", "runs"}).out, "exit 0'")) << cli({"list", "runs"}).out;
+
+  for (const std::string& name : {id, std::string("latest"), latest().string()}) {
+    const Printed status = cli({"status", name});
+    EXPECT_EQ(status.exit_code, 0) << status.err;
+    EXPECT_TRUE(has(status.out, "watched run " + id + "  exited  /bin/sh -c")) << status.out;
+    EXPECT_TRUE(has(status.out, "  ended\n")) << status.out;
+    EXPECT_TRUE(has(status.out, "  pass: 1 check passed")) << status.out;
+    const Printed report = cli({"report", name});
+    EXPECT_EQ(report.exit_code, 0) << report.err;
+    EXPECT_TRUE(has(report.out, "(watched run " + id)) << report.out;
+  }
+  const auto value = nlohmann::json::parse(cli({"report", "--json"}).out);
+  EXPECT_EQ(value.at("schema"), "graphproof-watched-report/1");
+  EXPECT_EQ(nlohmann::json::parse(cli({"status", "--json"}).out).at("verdict"), "pass");
+}
+
+TEST_F(WatchTest, StatusNamesTheDriverCallThatAProcessIsIn) {
+  const pid_t launcher = start({"--", fake_watched(), "wait"});
+  EXPECT_TRUE(soon([&] {
+    return fs::exists(top / "runs/latest/watched.json") &&
+           has(cli({"status"}).out, "inside cuStreamSynchronize");
+  })) << cli({"status"}).out;
+  const auto value = nlohmann::json::parse(cli({"status", "--json"}).out);
+  EXPECT_EQ(value.at("state"), "running");
+  EXPECT_EQ(value.at("processes").at(0).at("inside").at(0).at("call"), "cuStreamSynchronize");
+  EXPECT_TRUE(value.at("verdict").is_null());
+  kill(launcher, SIGKILL);
+  exit_code_of(launcher);
+  EXPECT_TRUE(has(cli({"status"}).out, "  interrupted  ")) << cli({"status"}).out;
+}
+
+TEST_F(WatchTest, ReportJudgesAWatchedRunThatWasNot) {
+  ASSERT_EQ(watch_shell(fake_watched() + " exit 0"), 0) << err();
+  fs::remove(latest() / "checks.json");
+  EXPECT_EQ(cli({"report"}).exit_code, 0);
+  EXPECT_TRUE(fs::exists(latest() / "checks.json"));
+  std::ofstream(latest() / "break") << "";
+  EXPECT_EQ(cli({"report"}).exit_code, 0) << "the judge is not asked again";
+  EXPECT_EQ(cli({"report", "--judge-again"}).exit_code, 6);
+}
+
+TEST_F(WatchTest, VerbsForCasesSayThatAWatchedRunHasNone) {
+  ASSERT_EQ(watch_shell(fake_watched() + " exit 0"), 0) << err();
+  const Printed refused = cli({"resume", run().id});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_TRUE(has(refused.err, "a watched run has no cases")) << refused.err;
+  EXPECT_TRUE(has(refused.err, "graphproof report ")) << refused.err;
+}
+
 // Hangs ------------------------------------------------------------------------------------------
 
 TEST_F(WatchTest, AHangNamesTheDriverCallAndIsEnded) {
@@ -321,6 +384,40 @@ TEST_F(WatchTest, AHangNamesTheDriverCallAndIsEnded) {
     EXPECT_TRUE(has(text_of(latest() / "hang" / (seen.waiting[0].process + ".threads")),
                     "graphproof_fake"));
   }
+}
+
+TEST_F(WatchTest, AHangShowsWhatNcclSaysOfIt) {
+  const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in place{};
+  place.sin_family = AF_INET;
+  place.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof place;
+  ASSERT_EQ(bind(listener, reinterpret_cast<sockaddr*>(&place), size), 0);
+  ASSERT_EQ(listen(listener, 1), 0);
+  getsockname(listener, reinterpret_cast<sockaddr*>(&place), &size);
+  std::jthread service([listener] {
+    const int client = accept(listener, nullptr, nullptr);
+    char question[64];
+    const ssize_t got = recv(client, question, sizeof question, 0);
+    EXPECT_EQ(std::string(question, got > 0 ? static_cast<std::size_t>(got) : 0),
+              "verbose status\n");
+    const std::string answer =
+        "Job summary\n===========\n\nWarnings\n========\n\n#0-0 (27a0) MISMATCH\n"
+        "  1 rank has launched up to operation 40\n";
+    send(client, answer.data(), answer.size(), MSG_NOSIGNAL);
+    close(client);
+  });
+  const std::string address = "127.0.0.1:" + std::to_string(ntohs(place.sin_port));
+  setenv("NCCL_RAS_ADDR", address.c_str(), 1);
+  EXPECT_EQ(watch_shell(fake_watched() + " wait & wait", {"--hang-after", "1s"}), 1) << err();
+  unsetenv("NCCL_RAS_ADDR");
+  close(listener);
+  EXPECT_TRUE(has(out(), "; NCCL: #0-0 (27a0) MISMATCH")) << out();
+  EXPECT_TRUE(has(out(), "1 rank has launched up to operation 40")) << out();
+  EXPECT_TRUE(has(text_of(latest() / "report.md"), "## What NCCL says of its communicators"));
+  EXPECT_TRUE(has(text_of(latest() / "page.html"), "launched up to operation 40"));
+  EXPECT_TRUE(has(text_of(latest() / "hang/nccl-ras.txt"), "Job summary"));
+  EXPECT_EQ(run().ras.value_or(std::vector<std::string>{}).size(), 2u);
 }
 
 TEST_F(WatchTest, ACommandThatMakesProgressOrHasNoCudaDoesNotHang) {
