@@ -4,6 +4,7 @@
 #include "launcher/cli/verb.h"
 #include "matrix/catalogue/catalogue.h"
 #include "reports/record/evidence/line_description.h"
+#include "reports/record/watched/watched_schemas.h"
 #include "structure/folders_page.h"
 #include "structure/pages/pages.h"
 
@@ -21,6 +22,10 @@ const std::vector<GeneratedFile>& generated_files() {
         {"docs/reference/verdicts.md", verdicts_page},
         {"reports/record/schema/evidence.schema.json", record::evidence_schema},
         {"reports/record/schema/examples/evidence.jsonl", record::evidence_examples},
+        {"reports/record/schema/examples/watched.json", record::watched_example},
+        {"reports/record/schema/examples/watched_checks.json", record::watched_checks_example},
+        {"reports/record/schema/watched.schema.json", record::watched_schema},
+        {"reports/record/schema/watched_checks.schema.json", record::watched_checks_schema},
     };
     const matrix::Catalogue catalogue = matrix::load_catalogue();
     for (const auto& [name, text] : cli::generated_files(cli::verbs(), catalogue.axes))

@@ -97,6 +97,8 @@ const std::vector<KindDescription>& kind_descriptions() {
   return kKinds;
 }
 
+std::string generated_json(const Json& value) { return pretty(value) + "\n"; }
+
 std::string evidence_schema() {
   Json choices = Json::array(), definitions = Json::object();
   Json phases = Json::array();
@@ -108,14 +110,14 @@ std::string evidence_schema() {
     choices.push_back({{"$ref", "#/definitions/" + kind.kind}});
     definitions[kind.kind] = definition(kind);
   }
-  return pretty({{"$schema", "http://json-schema.org/draft-07/schema#"},
-                 {"title", "evidence"},
-                 {"description",
-                  "One line of rank-R.evidence.jsonl; each kind is the definition of its name. "
-                  "Generated from reports/record/evidence/lines"},
-                 {"oneOf", std::move(choices)},
-                 {"definitions", std::move(definitions)}}) +
-         "\n";
+  return generated_json(
+      {{"$schema", "http://json-schema.org/draft-07/schema#"},
+       {"title", "evidence"},
+       {"description",
+        "One line of rank-R.evidence.jsonl; each kind is the definition of its name. "
+        "Generated from reports/record/evidence/lines"},
+       {"oneOf", std::move(choices)},
+       {"definitions", std::move(definitions)}});
 }
 
 std::string evidence_examples() {

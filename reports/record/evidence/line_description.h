@@ -19,6 +19,9 @@ struct KindDescription {
 /// Every kind, in the order of lines/kinds.h.
 const std::vector<KindDescription>& kind_descriptions();
 
+/// A generated JSON file: indented, and each value that fits on its line is on one line.
+std::string generated_json(const Json& value);
+
 /// reports/record/schema/evidence.schema.json
 std::string evidence_schema();
 /// reports/record/schema/examples/evidence.jsonl: one line a kind, with every field that it may

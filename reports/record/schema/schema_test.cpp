@@ -25,6 +25,8 @@
 #include "reports/record/run/summary.h"
 #include "reports/record/schema/violations.h"
 #include "reports/record/text/file.h"
+#include "reports/record/watched/watched_checks.h"
+#include "reports/record/watched/watched_run.h"
 
 namespace graphproof::record {
 namespace {
@@ -85,6 +87,10 @@ const std::vector<Kind>& kinds() {
        [](const json& value) { return json(to_json(report_from(value, "example"))); }},
       {"shrink", "shrink.json", nullptr},
       {"doctor", "doctor.json", nullptr},
+      {"watched", "watched.json",
+       [](const json& value) { return json(to_json(watched_run_from(value, "example"))); }},
+      {"watched_checks", "watched_checks.json",
+       [](const json& value) { return json(to_json(watched_checks_from(value, "example"))); }},
   };
   return kKinds;
 }
@@ -134,8 +140,8 @@ bool within(const json::json_pointer& place, const std::set<std::string>& names)
 }
 
 // Maps whose keys are the writer's: a key may be missing or new in them.
-const std::set<std::string> kOpen = {"axes",      "environment", "figures", "asked",
-                                     "effective", "census",      "digest"};
+const std::set<std::string> kOpen = {"axes",   "environment", "figures",  "asked", "effective",
+                                     "census", "digest",      "versions", "nodes"};
 // Maps whose keys come from a list, and may be missing: verdicts, checks, phases of a plan.
 bool may_lack(const Kind& kind, const json::json_pointer& parent) {
   if (parent.empty()) return false;
@@ -159,6 +165,10 @@ const std::set<std::string>& added_keys() {
     for (const KindDescription& kind : kind_descriptions())
       for (const FieldDescription& field : kind.fields)
         if (!field.required) keys.insert("evidence/" + kind.kind + "/" + field.name);
+    for (const FieldDescription& field : describe_fields<WatchedRun>())
+      if (!field.required) keys.insert("watched/" + field.name);
+    for (const FieldDescription& field : describe_fields<GraphRow>())
+      if (!field.required) keys.insert("watched_checks/graphs/0/" + field.name);
     return keys;
   }();
   return kAdded;
@@ -302,6 +312,13 @@ TEST(Schema, RefusesWhatOnlyMeaningCanTell) {
       {"cluster", 0, "/nodes", 0},
       {"shard", 0, "/plan_sha256", "9f86"},
       {"run", 0, "/options/isolation", "thread"},
+      {"watched", 0, "/ending", "lunch"},
+      {"watched", 0, "/profile", "slow"},
+      {"watched", 0, "/unwatched/0/pid", 0},
+      {"watched_checks", 0, "/checks/0/result", "skipped"},
+      {"watched_checks", 0, "/checks/1/next", ""},
+      {"watched_checks", 0, "/graphs/0/executable", 0},
+      {"watched_checks", 0, "/graphs/0/signature", "5566"},
   };
   for (const Row& row : kRows)
     for (const Kind& kind : kinds()) {
@@ -314,6 +331,15 @@ TEST(Schema, RefusesWhatOnlyMeaningCanTell) {
       EXPECT_FALSE(violations(row.schema, broken).empty())
           << row.schema << " with " << row.value << " at " << row.place;
     }
+}
+
+/// Both files hold results of checks; the schemas of both are the same.
+TEST(Schema, OfACheckIsTheSameForCasesAndWatchedRuns) {
+  const char* source = std::getenv("GRAPHPROOF_SOURCE");
+  const std::filesystem::path folder =
+      std::filesystem::path(source ? source : ".") / "reports/record/schema";
+  EXPECT_EQ(read_json(folder / "checks.schema.json").at("definitions").at("check"),
+            read_json(folder / "watched_checks.schema.json").at("definitions").at("check"));
 }
 
 TEST(Schema, NamesThePlaceOfAViolation) {
