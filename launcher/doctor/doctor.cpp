@@ -218,6 +218,11 @@ std::vector<Finding> examine(const HostFacts& facts) {
               "none of an earlier run", "they use memory, and disturb the times of cases",
               "graphproof resume ends those of its run; otherwise end them"),
   };
+  if (facts.bad_versions)
+    findings.push_back(none_of("known_bad_versions", *facts.bad_versions, Health::warning,
+                               "none that is known to be bad for a use of graphs",
+                               "the use that each sentence names fails with them; others do not",
+                               "watch and check say whether a program has that use"));
   if (facts.all_reduce) {
     const auto& [got, fault] = *facts.all_reduce;
     findings.push_back({"all_reduce", got ? Health::ok : Health::failure,

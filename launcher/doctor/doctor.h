@@ -47,6 +47,9 @@ struct HostFacts {
   };
   std::vector<Gpu> gpus;
   std::optional<AllReduceTry> all_reduce;  // nothing: it was not tried
+  /// Versions that are known to be bad for a use of graphs, one sentence each. Nothing: the
+  /// versions were not asked for.
+  std::optional<std::vector<std::string>> bad_versions;
 };
 
 /// Looks at the host. Starts nothing but the dynamic loader on `rank_program`, if given. Takes a

@@ -43,6 +43,22 @@ bool BadStack::covers(const Version& version) const {
   return !(from && version < *from) && !(before && version >= *before);
 }
 
+std::optional<BadStackMet> BadStack::met(const VersionOf& version_of, const UseHolds& holds) const {
+  BadStackMet met{.got = component, .unknown = {}};
+  if (const std::optional<Version> version = version_of(component)) {
+    if (!covers(*version)) return std::nullopt;
+    met.got += " " + version->text;
+  } else {
+    met.unknown.push_back(component);
+  }
+  for (const StackUse use : when) {
+    const std::optional<bool> known = holds(use);
+    if (known == false) return std::nullopt;
+    if (!known) met.unknown.emplace_back(name(use));
+  }
+  return met;
+}
+
 std::string BadStack::conditions() const {
   std::string text = component;
   if (from) text += " from " + from->text;

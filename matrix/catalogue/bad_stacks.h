@@ -1,8 +1,9 @@
 // Versions of the software stack that are known to be bad for a use of CUDA graphs
-// (matrix/tables/bad_stacks.json). Who knows a process or a machine says which versions it has and
-// whether a use holds.
+// (matrix/tables/bad_stacks.json). Who knows a process, a machine or a configuration says which
+// versions it has and whether a use holds: checks of watched runs, `doctor` and `check`.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -23,6 +24,17 @@ enum class StackUse {
 };
 std::string_view name(StackUse use);
 
+/// The version of a component; nothing if it is not known.
+using VersionOf = std::function<std::optional<Version>(const std::string& component)>;
+/// Whether a use holds; nothing if it is not known.
+using UseHolds = std::function<std::optional<bool>(StackUse use)>;
+
+/// A row that a stack meets, or that it may meet.
+struct BadStackMet {
+  std::string got;                   // "libnccl 2.28.9"; the component alone, if not its version
+  std::vector<std::string> unknown;  // the component and the uses of which is not known enough
+};
+
 /// A row of the table.
 struct BadStack {
   std::string id, what;
@@ -33,6 +45,8 @@ struct BadStack {
   std::string why, next, source;
 
   bool covers(const Version& version) const;
+  /// Nothing if the version is none of the bad ones, or if a use is known not to hold.
+  std::optional<BadStackMet> met(const VersionOf& version_of, const UseHolds& holds) const;
   /// "libnccl before 2.30.4 with captured_communication and spans_nodes"
   std::string conditions() const;
 };

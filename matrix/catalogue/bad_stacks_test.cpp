@@ -42,6 +42,31 @@ TEST(BadStacks, ARowCoversItsVersions) {
   EXPECT_EQ(row.conditions(), "libnccl from 2.27 before 2.30.4 with spans_nodes");
 }
 
+TEST(BadStacks, AStackMeetsARowUnlessAVersionOrAUseIsKnownToDiffer) {
+  const BadStack row = with("{}").rows().front();
+  const auto met = [&](const char* version, std::optional<bool> use) -> std::string {
+    const auto found = row.met(
+        [&](const std::string& component) {
+          EXPECT_EQ(component, "libnccl");
+          return parse_version(version);
+        },
+        [&](StackUse asked) {
+          EXPECT_EQ(asked, StackUse::spans_nodes);
+          return use;
+        });
+    if (!found) return "no";
+    std::string text = found->got;
+    for (const std::string& one : found->unknown) text += ", unknown " + one;
+    return text;
+  };
+  EXPECT_EQ(met("2.28.9", true), "libnccl 2.28.9");
+  EXPECT_EQ(met("2.28.9", {}), "libnccl 2.28.9, unknown spans_nodes");
+  EXPECT_EQ(met("", true), "libnccl, unknown libnccl");
+  EXPECT_EQ(met("2.28.9", false), "no");
+  EXPECT_EQ(met("", false), "no");
+  EXPECT_EQ(met("2.30.4", true), "no");
+}
+
 TEST(BadStacks, BrokenRowsAreRefused) {
   EXPECT_EQ(refused(R"({"before": "newest"})"), "a version that can't be read");
   EXPECT_EQ(refused(R"({"before": null})"), "a bad stack without versions");

@@ -1,5 +1,5 @@
 // check: what upstream rejects, changes silently, or accepts although it is hazardous on this
-// stack.
+// stack, and which versions of the stack are known to be bad for it.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -7,7 +7,9 @@
 #include <memory>
 #include <set>
 
+#include "launcher/cli/known_bad_stacks.h"
 #include "launcher/cli/training_configuration.h"
+#include "matrix/catalogue/catalogue.h"
 #include "matrix/dialect/check.h"
 #include "matrix/dialect/command_line.h"
 #include "matrix/dialect/migrate.h"
@@ -54,6 +56,11 @@ Verdict own_verdict(const OwnCase& own, const matrix::Catalogue& catalogue) {
     if (added.first) verdict.accepted = false;
   }
   return verdict;
+}
+
+/// Versions that are known to be bad refuse nothing: upstream runs with them.
+void add(const std::vector<Finding>& findings, Verdict& verdict) {
+  verdict.findings.insert(verdict.findings.end(), findings.begin(), findings.end());
 }
 
 void show(const Finding& finding, std::ostream& out) {
@@ -177,12 +184,14 @@ record::ExitCode execute_check(const CheckOptions& options, Surroundings& surrou
                                 .next = "drop --migrate",
                                 .place = {}});
     verdict = own_verdict(*own, surroundings.catalogue);
+    add(bad_stacks_of(*own, surroundings.catalogue.axes, matrix::load_bad_stacks()), verdict);
     effective = matrix::effective_values(surroundings.catalogue.axes, own->test_case);
     shown = json::parse(matrix::canonical_text(own->test_case));
   } else {
     const auto& upstream = std::get<UpstreamConfiguration>(configuration.value);
     if (options.migrate) return migrate(upstream, options, surroundings);
     verdict = dialect::check(upstream.dialect, upstream.reading);
+    add(bad_stacks_of(verdict.effective, matrix::load_bad_stacks()), verdict);
     effective = dialect::effective_json(verdict.effective);
     shown = shown_options_of(verdict, upstream.reading.configuration);
     dialect = fmt::format("{} {}{}", upstream.dialect.name, upstream.dialect.version,

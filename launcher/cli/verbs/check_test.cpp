@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 
 #include "launcher/cli/testing/command_under_test.h"
 #include "launcher/cli/yaml_document.h"
@@ -103,6 +104,56 @@ TEST_F(CheckTest, OurOwnCasesAreJudgedByOurRules) {
   EXPECT_EQ(printed.exit_code, 1);
   EXPECT_EQ(finding(json::parse(printed.out), "R035").at("first"), true);
   EXPECT_EQ(cli({"check", file("case.json", "{\"impl\": \"local\", \"tp\": 2}")}).exit_code, 0);
+}
+
+TEST_F(CheckTest, VersionsThatAreKnownToBeBadAreNamedForTheUseThatTheyAreBadFor) {
+  const auto of = [&](std::vector<std::string> options) {
+    options.insert(options.begin(), {"check", "--json"});
+    options.insert(options.end(), {"--", "--cuda-graph-impl", "local"});
+    return json::parse(cli(options).out);
+  };
+  const std::vector<std::string> bad = {"--stack", "nccl_version=2.28.9", "--world-size", "16",
+                                        "--env",   "LOCAL_WORLD_SIZE=8"};
+  const json verdict = of(bad);
+  const json found = finding(verdict, "B01");
+  ASSERT_FALSE(found.is_null()) << verdict.dump(2);
+  EXPECT_EQ(found.value("unknown", false), false) << found;
+  EXPECT_EQ(found.at("got"), "libnccl 2.28.9");
+  EXPECT_EQ(found.at("severity"), "hazard");
+  EXPECT_NE(found.at("why").get<std::string>().find("https://"), std::string::npos);
+  EXPECT_TRUE(finding(verdict, "B02").is_null()) << "no expandable segments";
+  EXPECT_EQ(verdict.at("accepted"), of({}).at("accepted")) << "upstream refuses nothing for it";
+
+  struct Row {
+    const char* name;
+    std::size_t option;  // that is changed
+    const char* to;
+    std::optional<bool> unknown;  // of B01; nothing if it is not found
+  };
+  const Row rows[] = {{"a newer NCCL", 1, "nccl_version=2.30.4", {}},
+                      {"one machine", 5, "LOCAL_WORLD_SIZE=16", {}},
+                      {"one rank", 3, "1", {}},
+                      {"machines not known", 5, "LOCAL_RANK=0", true},
+                      {"NCCL not known", 1, "sm=90", true}};
+  for (const Row& row : rows) {
+    std::vector<std::string> options = bad;
+    options[row.option] = row.to;
+    const json one = finding(of(options), "B01");
+    EXPECT_EQ(!one.is_null(), row.unknown.has_value()) << row.name << ": " << one;
+    if (!one.is_null()) {
+      EXPECT_EQ(one.at("unknown"), row.unknown.value_or(false)) << row.name;
+    }
+  }
+  std::vector<std::string> segments = bad;
+  segments.insert(segments.end(), {"--env", "PYTORCH_ALLOC_CONF=expandable_segments:True"});
+  EXPECT_FALSE(finding(of(segments), "B02").is_null());
+  segments.insert(segments.end(), {"--env", "NCCL_GRAPH_REGISTER=0"});
+  EXPECT_TRUE(finding(of(segments), "B02").is_null());
+  EXPECT_FALSE(finding(json::parse(cli({"check", "--json", "--stack", "nccl_version=2.28.9",
+                                        "impl=local,tp=2,allocator=expandable"})
+                                       .out),
+                       "B02")
+                   .is_null());
 }
 
 TEST_F(CheckTest, SarifNamesRuleLevelAndPlace) {

@@ -5,9 +5,11 @@
 #include <memory>
 
 #include "launcher/cli/device_option.h"
+#include "launcher/cli/known_bad_stacks.h"
 #include "launcher/cli/show/show_run.h"
 #include "launcher/cli/verb.h"
 #include "launcher/doctor/doctor.h"
+#include "matrix/catalogue/catalogue.h"
 #include "reports/record/text/printable.h"
 
 namespace graphproof::cli {
@@ -28,6 +30,9 @@ record::ExitCode execute_doctor(const DoctorOptions& options, Surroundings& surr
   if (device.slots > 1 && !device.rank_program.empty())
     facts.all_reduce =
         launcher::try_all_reduce(device.rank_program, device.name, device.slots, device.gpus);
+  const matrix::Machine machine = machine_of(device);
+  if (!machine.stack.empty())
+    facts.bad_versions = bad_versions_of(machine, matrix::load_bad_stacks());
   const std::vector<launcher::Finding> findings = launcher::examine(facts);
   const auto health = launcher::worst(findings);
   if (options.json) {

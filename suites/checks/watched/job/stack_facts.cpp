@@ -74,11 +74,12 @@ std::optional<matrix::Version> version_of(const std::string& component, const Jo
 }
 
 std::optional<std::string> meets(const matrix::BadStack& row, const JobProcess& process) {
-  const std::optional<matrix::Version> version = version_of(row.component, process);
-  if (!version || !row.covers(*version)) return std::nullopt;
-  for (const matrix::StackUse use : row.when)
-    if (!holds(use, process)) return std::nullopt;
-  return concat(row.component, " ", version->text);
+  const auto met =
+      row.met([&](const std::string& component) { return version_of(component, process); },
+              [&](matrix::StackUse use) { return std::optional(holds(use, process)); });
+  // A component that is not loaded is not in use.
+  if (!met || !met->unknown.empty()) return std::nullopt;
+  return met->got;
 }
 
 }  // namespace graphproof::checks::watched
