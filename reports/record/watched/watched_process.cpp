@@ -98,7 +98,10 @@ class Conversion {
       if (line.kind == "python_capture_failed") python_capture_failed(line.fields);
       if (line.kind == "graph") take<WatchedGraphLine>(line);
       if (line.kind == "executable") executable(line.fields);
+      if (line.kind == "launch_stream")
+        streams_[integer(line.fields, "executable")].push_back(text(line.fields, "stream"));
       if (line.kind == "update") update(line);
+      if (line.kind == "device_time") take<DeviceTimeLine>(line);
       if (line.kind == "operands") operands(line);
       if (line.kind == "operand_released") take<OperandReleasedLine>(line);
       if (line.kind == "memory") memory(line);
@@ -177,6 +180,10 @@ class Conversion {
                             .lines_lost = static_cast<std::int64_t>(header.lines_lost)};
     for (const auto& [name, value] : object_of(start, "settings").items())
       if (value.is_string()) line.settings[name] = value.get<std::string>();
+    if (const auto exit = first("exit")) line.exit_status = integer(*exit, "status");
+    for (const auto* device : from_.of("device"))
+      line.pageable_memory_access = line.pageable_memory_access.value_or(true) &&
+                                    value_of<bool>(device->fields, "pageable_memory_access");
     line.rank = setting(line, {"RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"});
     line.world_size = setting(line, {"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS"});
     for (const auto* packages : from_.of("packages"))
@@ -208,6 +215,14 @@ class Conversion {
       if (*end == '\0') return number;
     }
     return std::nullopt;
+  }
+
+  /// Why the time of the device was not measured; empty if it was.
+  std::string device_time_missing(const WatchedProcessLine& line) const {
+    if (line.executables == 0 || !from_.of("device_time").empty()) return "";
+    if (line.profile == "quick") return "only the profile full measures it";
+    if (const auto missing = first("device_time_missing")) return text(*missing, "why");
+    return "no graph was replayed for long enough to measure";
   }
 
   std::vector<UnseenPart> unseen(const json& start, const WatchedProcessLine& line) const {
@@ -249,6 +264,8 @@ class Conversion {
                             ? "NCCL_PROFILER_PLUGIN is not set"
                             : "NCCL made no communicator with the plugin " + plugin->second);
     }
+    if (const std::string why_not = device_time_missing(line); !why_not.empty())
+      add("device_time", why_not);
     if (line.lines_lost > 0)
       add("lines", std::to_string(line.lines_lost) + " had no room in the file");
     return parts;
@@ -384,6 +401,8 @@ class Conversion {
                      .updates_refused = counters.updates_refused,
                      .updates_of_operands = counters.updates_of_operands,
                      .launches_after_free = counters.launches_after_free};
+    if (const auto streams = streams_.find(counters.executable); streams != streams_.end())
+      line.streams = streams->second;
     if (counters.launches > 0) {
       line.first_s = seconds(counters.first_launch_ns);
       line.last_s = seconds(counters.last_launch_ns);
@@ -444,7 +463,8 @@ class Conversion {
 
   const Contents& from_;
   WatchedProcess into_;
-  std::map<std::int64_t, WatchedCaptureLine> captures_;  // by number
+  std::map<std::int64_t, WatchedCaptureLine> captures_;       // by number
+  std::map<std::int64_t, std::vector<std::string>> streams_;  // of launches, by executable graph
 };
 
 template <class T>

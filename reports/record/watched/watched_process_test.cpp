@@ -93,6 +93,7 @@ TEST(WatchedProcessTest, WhatWasNotSeenHasItsReason) {
   probed.process()["driver_log"] = false;
   probed.process()["profile"] = "quick";
   probed.contents.header.process.steps = 0;
+  probed.contents.header.process.executables = 1;
   probed.contents.header.lines_lost = 7;
   probed.add({{"kind", "library"}, {"name", "libnccl"}, {"path", "/l"}, {"version", 22809}})
       .add({{"kind", "python_error"}, {"where", "sample"}, {"error", "ValueError()"}});
@@ -100,6 +101,7 @@ TEST(WatchedProcessTest, WhatWasNotSeenHasItsReason) {
   EXPECT_EQ(why(watched, "driver_calls"), "a profiler holds it");
   EXPECT_EQ(why(watched, "every_freed_block"),
             "the quick profile looks at the allocator now and then");
+  EXPECT_EQ(why(watched, "device_time"), "only the profile full measures it");
   EXPECT_EQ(why(watched, "training_steps"), "no optimizer of PyTorch made a step outside a graph");
   EXPECT_EQ(why(watched, "nccl_calls"), "NCCL_PROFILER_PLUGIN is not set");
   EXPECT_EQ(why(watched, "python: sample"), "ValueError()");

@@ -276,6 +276,7 @@ struct ReplaysLine {
   std::int64_t updates_refused = 0;
   std::int64_t updates_of_operands = 0;
   std::int64_t launches_after_free = 0;
+  std::optional<std::vector<std::string>> streams;
 
   template <class Visitor>
   static void fields(Visitor& field) {
@@ -311,6 +312,9 @@ struct ReplaysLine {
           "updates after which it points to other memory", 0, kCount);
     field("launches_after_free", &ReplaysLine::launches_after_free,
           "launches after memory of an operand was given back to the driver", 0, kCount);
+    field("streams", &ReplaysLine::streams,
+          "streams of its launches, the first eight; absent where they were not seen",
+          JsonText{R"(["0x55d0c0ffee00"])"});
   }
 };
 
@@ -328,6 +332,7 @@ struct GraphUpdateLine {
   std::int64_t step = 0;
   std::vector<std::string> driver_words;
   std::optional<double> seconds;
+  std::optional<std::int64_t> launches;
 
   template <class Visitor>
   static void fields(Visitor& field) {
@@ -348,11 +353,70 @@ struct GraphUpdateLine {
           JsonText{R"([])"});
     field("seconds", &GraphUpdateLine::seconds, "when (s from the start of the probe)", 20.5,
           kCount);
+    field("launches", &GraphUpdateLine::launches, "launches of the graph before", 12, kCount);
+  }
+};
+
+struct GraphDeviceTime {
+  std::int64_t executable = 0;
+  std::int64_t launches = 0;
+  std::int64_t ns = 0;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("executable", &GraphDeviceTime::executable, "number of the executable graph", 1,
+          kPositive);
+    field("launches", &GraphDeviceTime::launches, "its launches in the window", 3, kPositive);
+    field("ns", &GraphDeviceTime::ns, "from its first to its last node, summed (ns)", 2100000,
+          kCount);
+  }
+};
+
+struct DeviceTimeLine {
+  static constexpr std::string_view
+      kKind = "device_time",
+      kDoc =
+          "Time of the device in a window of a few steps, by CUPTI's activity records. Work that "
+          "runs at the same time counts more than once.";
+  double seconds = 0;
+  std::int64_t steps = 0;
+  std::int64_t launches = 0;
+  std::int64_t records = 0;
+  std::int64_t dropped = 0;
+  std::int64_t without_times = 0;
+  std::int64_t graph_ns = 0;
+  std::int64_t unknown_graph_ns = 0;
+  std::int64_t kernels = 0;
+  std::int64_t kernel_ns = 0;
+  std::int64_t copy_ns = 0;
+  std::int64_t fill_ns = 0;
+  std::vector<GraphDeviceTime> graphs;
+
+  std::int64_t all_ns() const { return graph_ns + kernel_ns + copy_ns + fill_ns; }
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("seconds", &DeviceTimeLine::seconds, "length of the window (s)", 0.03, kCount);
+    field("steps", &DeviceTimeLine::steps, "training steps in it; 0 where none are counted", 3,
+          kCount);
+    field("launches", &DeviceTimeLine::launches, "launches of graphs in it", 6, kCount);
+    field("records", &DeviceTimeLine::records, "activity records", 606, kCount);
+    field("dropped", &DeviceTimeLine::dropped, "records that CUPTI had no room for", 0, kCount);
+    field("without_times", &DeviceTimeLine::without_times, "records without times", 0, kCount);
+    field("graph_ns", &DeviceTimeLine::graph_ns, "time of graphs (ns)", 4200000, kCount);
+    field("unknown_graph_ns", &DeviceTimeLine::unknown_graph_ns,
+          "of it, of launches that the probe did not see (ns)", 0, kCount);
+    field("kernels", &DeviceTimeLine::kernels, "kernels outside graphs", 600, kCount);
+    field("kernel_ns", &DeviceTimeLine::kernel_ns, "their time (ns)", 1500000, kCount);
+    field("copy_ns", &DeviceTimeLine::copy_ns, "time of copies outside graphs (ns)", 60000, kCount);
+    field("fill_ns", &DeviceTimeLine::fill_ns, "time of fills outside graphs (ns)", 3000, kCount);
+    field("graphs", &DeviceTimeLine::graphs, "each executable graph, the longest first");
   }
 };
 
 /// The kinds of this file, in the order of the reference page.
-using WatchedGraphKinds = Kinds<WatchedCaptureLine, ForeignCallLine, WatchedGraphLine, HostNodeLine,
-                                HostMemoryLine, ExecutableGraphLine, ReplaysLine, GraphUpdateLine>;
+using WatchedGraphKinds =
+    Kinds<WatchedCaptureLine, ForeignCallLine, WatchedGraphLine, HostNodeLine, HostMemoryLine,
+          ExecutableGraphLine, ReplaysLine, GraphUpdateLine, DeviceTimeLine>;
 
 }  // namespace graphproof::record

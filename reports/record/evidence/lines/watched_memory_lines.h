@@ -49,6 +49,7 @@ struct OperandBlocksLine {
   std::optional<std::int64_t> own_pool;
   std::optional<std::int64_t> free_at_capture;
   std::vector<OperandBlock> free_at_capture_blocks;
+  std::optional<std::vector<OperandBlock>> largest;
 
   template <class Visitor>
   static void fields(Visitor& field) {
@@ -77,6 +78,9 @@ struct OperandBlocksLine {
           kCount);
     field("free_at_capture_blocks", &OperandBlocksLine::free_at_capture_blocks,
           "the first of them");
+    field("largest", &OperandBlocksLine::largest,
+          "the largest blocks that it points to, whether freed or not; only where operands were "
+          "looked up");
   }
 };
 

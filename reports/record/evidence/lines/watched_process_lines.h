@@ -71,6 +71,8 @@ struct WatchedProcessLine {
   std::string profile;
   std::string state;
   std::string why_off;
+  std::optional<std::int64_t> exit_status;
+  std::optional<bool> pageable_memory_access;
   double start_ms = 0;
   std::int64_t driver_version = 0;
   std::int64_t cupti_version = 0;
@@ -111,6 +113,15 @@ struct WatchedProcessLine {
           "ended", {.one_of = "ended|switched_off|cut_short"});
     field("why_off", &WatchedProcessLine::why_off,
           "why the probe switched itself off; empty otherwise", "");
+    field(
+        "exit_status", &WatchedProcessLine::exit_status,
+        "what it handed to exit(); absent where a signal or _exit ended it, or where it still ran",
+        0);
+    field(
+        "pageable_memory_access", &WatchedProcessLine::pageable_memory_access,
+        "whether every device that it captured on reads pageable memory of the host; absent where "
+        "that was not seen",
+        true);
     field("start_ms", &WatchedProcessLine::start_ms, "time that the probe took at the start (ms)",
           4.2, kCount);
     field("driver_version", &WatchedProcessLine::driver_version, "CUDA version of the driver",
