@@ -4,6 +4,7 @@
 
 #include "suites/checks/attempt/concat.h"
 #include "suites/checks/watched/job/kernel_counts.h"
+#include "suites/checks/watched/job/kernel_name.h"
 
 namespace graphproof::checks::watched {
 namespace {
@@ -16,7 +17,8 @@ std::vector<record::KernelCount> most_frequent(const record::WatchedGraphLine& g
   std::map<std::string, std::int64_t> by_name;
   for (const record::ShapedKernel& kernel : graph.kernels) by_name[kernel.name] += kernel.count;
   std::vector<record::KernelCount> kernels;
-  for (const auto& [name, count] : by_name) kernels.push_back({.kernel = name, .count = count});
+  for (const auto& [name, count] : by_name)
+    kernels.push_back({.kernel = readable_name(name), .count = count});
   std::ranges::stable_sort(kernels, std::greater<>(), &record::KernelCount::count);
   if (kernels.size() > kMostKernels) kernels.resize(kMostKernels);
   return kernels;
@@ -30,6 +32,22 @@ std::optional<std::int64_t> pool_bytes(const JobProcess& process,
     for (const record::PoolMemory& one : snapshot.pools)
       if (one.pool == pool) bytes = one.total_bytes;
   return bytes;
+}
+
+/// Of the window in which it was measured; 0 for a graph that was not launched in it. Nothing where
+/// there was no window, where records were lost, or where the list of graphs may lack this one.
+std::optional<double> device_time_share(const JobProcess& process, std::int64_t executable) {
+  for (const auto& line : process.of<record::DeviceTimeLine>()) {
+    if (line.dropped > 0 || line.unknown_graph_ns > 0 || line.all_ns() == 0) return std::nullopt;
+    std::int64_t listed_ns = 0;
+    for (const record::GraphDeviceTime& graph : line.graphs) {
+      if (graph.executable == executable)
+        return static_cast<double>(graph.ns) / static_cast<double>(line.all_ns());
+      listed_ns += graph.ns;
+    }
+    if (listed_ns == line.graph_ns) return 0;
+  }
+  return std::nullopt;
 }
 
 record::GraphRow row_of(const JobProcess& process, const Executable& one,
@@ -59,6 +77,7 @@ record::GraphRow row_of(const JobProcess& process, const Executable& one,
       row.launch_share =
           static_cast<double>(one.launches() * one.kernels()) / static_cast<double>(all);
   }
+  row.device_time_share = device_time_share(process, one.number());
   if (one.replays) {
     row.replays_per_step_least = one.replays->per_step_least;
     row.replays_per_step_most = one.replays->per_step_most;
@@ -97,7 +116,12 @@ std::map<std::string, double> watched_figures(const WatchedJob& job) {
     figures[name] = std::max(figures[name], value);
   };
   KernelCounts all;
+  std::int64_t graph_ns = 0, device_ns = 0;
   for (const JobProcess& process : job.processes) {
+    for (const auto& line : process.of<record::DeviceTimeLine>()) {
+      graph_ns += line.graph_ns;
+      device_ns += line.all_ns();
+    }
     largest("probe_start_ms", process.line().start_ms);
     if (!process.has_graphs()) continue;
     const KernelCounts kernels = kernel_counts(process);
@@ -120,6 +144,8 @@ std::map<std::string, double> watched_figures(const WatchedJob& job) {
     for (const auto& capture : process.of<record::WatchedCaptureLine>())
       if (capture.ended) largest("capture_ms", capture.ms);
   }
+  if (device_ns > 0)
+    figures["device_time_share"] = static_cast<double>(graph_ns) / static_cast<double>(device_ns);
   if (!all.incomplete && all.in_graphs + all.outside > 0) figures["graph_share"] = all.share();
   return figures;
 }

@@ -26,6 +26,30 @@ TEST(GraphTable, HasARowForEachGraphOfEachProcess) {
   EXPECT_DOUBLE_EQ(row.launch_share.value(), 1800.0 / (206 * 18 + 600));
 }
 
+TEST(GraphTable, TheShareOfTheDevicesTimeIsThatOfTheWindow) {
+  WatchedJob job = clean_job();
+  record::DeviceTimeLine window{.seconds = 0.03,
+                                .steps = 3,
+                                .launches = 3,
+                                .records = 90,
+                                .graph_ns = 3000,
+                                .kernels = 80,
+                                .kernel_ns = 900,
+                                .copy_ns = 60,
+                                .fill_ns = 40,
+                                .graphs = {{.executable = 1, .launches = 3, .ns = 3000}}};
+  lines<record::DeviceTimeLine>(job, 0) = {window};
+  std::vector<std::string> notes;
+  std::vector<record::GraphRow> rows = graph_table(job, notes);
+  EXPECT_DOUBLE_EQ(rows[0].device_time_share.value(), 0.75);
+  EXPECT_DOUBLE_EQ(rows[1].device_time_share.value(), 0) << "not launched in the window";
+  EXPECT_FALSE(rows[8].device_time_share) << "the other rank was not measured";
+  EXPECT_DOUBLE_EQ(watched_figures(job).at("device_time_share"), 0.75);
+  window.dropped = 1;
+  lines<record::DeviceTimeLine>(job, 0) = {window};
+  EXPECT_FALSE(graph_table(job, notes)[0].device_time_share) << "of a part it is not known";
+}
+
 TEST(GraphTable, AProcessWithVeryManyGraphsHasTheLargestOnly) {
   WatchedJob job = clean_job();
   auto& made = lines<record::ExecutableGraphLine>(job, 1);

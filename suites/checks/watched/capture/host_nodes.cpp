@@ -5,6 +5,7 @@
 #include <set>
 
 #include "suites/checks/attempt/concat.h"
+#include "suites/checks/watched/job/kernel_name.h"
 #include "suites/checks/watched/job/watched_judgement.h"
 
 namespace graphproof::checks::watched::d60 {
@@ -61,7 +62,7 @@ record::CheckResult host_nodes(WatchedJudgement& judgement, const WatchedJob& jo
            .got = concat(node.count, " host nodes whose function belongs to ",
                          node.library.empty() ? "no library file (made at run time, as by ctypes)"
                                               : node.library,
-                         node.function.empty() ? "" : ", near " + node.function),
+                         node.function.empty() ? "" : ", near " + readable_name(node.function)),
            .want = "host functions of communication and CUDA libraries alone",
            .why = "each replay calls it with the argument of the capture: what the program would "
                   "do anew in each step happens with old values, or with memory that is gone",

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "suites/checks/attempt/concat.h"
+#include "suites/checks/watched/job/kernel_name.h"
 #include "suites/checks/watched/job/watched_judgement.h"
 
 namespace graphproof::checks::watched::d24 {
@@ -22,7 +23,7 @@ Work work_of(const record::WatchedGraphLine& graph) {
   if (graph.kernels_left_out > 0) return work;
   for (const record::ShapedKernel& kernel : graph.kernels)
     if (kernel.name.find("ncclDevKernel") == std::string::npos)
-      work["kernel " + kernel.name] += kernel.count;
+      work["kernel " + readable_name(kernel.name)] += kernel.count;
   return work;
 }
 

@@ -2,9 +2,12 @@
 // the program owns. It has to live as long as the graph is launched.
 #include <algorithm>
 #include <array>
+#include <map>
+#include <set>
 #include <string>
 
 #include "suites/checks/attempt/concat.h"
+#include "suites/checks/watched/job/kernel_name.h"
 #include "suites/checks/watched/job/watched_judgement.h"
 
 namespace graphproof::checks::watched::d66 {
@@ -33,6 +36,40 @@ Finding freed(const Executable& one, std::string got) {
               "not clear cuBLAS workspaces while graphs live"};
 }
 
+/// The blocks of workspaces that kernels of a library in this graph point to, as last looked up.
+std::set<std::string> workspaces(const JobProcess& process, const Executable& one) {
+  std::set<std::string> found;
+  for (const auto& line : process.of<record::OperandBlocksLine>()) {
+    if (line.executable != one.number() || !line.largest) continue;
+    found.clear();
+    for (const record::OperandBlock& block : *line.largest)
+      if (of_a_library(block.node) && std::ranges::count(kWorkspaces, block.bytes) > 0)
+        found.insert(block.address);
+  }
+  return found;
+}
+
+/// Graphs with one workspace between them are sound as long as they never run at the same time,
+/// which the order of one stream ensures. Between streams the order is not seen.
+void judge_sharing(WatchedJudgement& judgement, const JobProcess& process,
+                   const std::vector<Executable>& all) {
+  std::map<std::string, std::vector<const Executable*>> users;
+  for (const Executable& one : all)
+    if (one.launches() > 0)
+      for (const std::string& block : workspaces(process, one)) users[block].push_back(&one);
+  for (const auto& [block, graphs] : users) {
+    std::set<std::string> streams;
+    for (const Executable* one : graphs)
+      for (const std::string& stream : one->replays->streams.value_or(std::vector<std::string>{}))
+        streams.insert(stream);
+    if (graphs.size() > 1 && streams.size() > 1)
+      judgement.unexercised(
+          concat(process.title(), ": ", graphs.front()->title(), " and ", graphs.size() - 1,
+                 " more use the workspace at ", block, " and are launched on ", streams.size(),
+                 " streams; whether two of them ever run at the same time is not seen"));
+  }
+}
+
 }  // namespace
 
 record::CheckResult library_workspace(WatchedJudgement& judgement, const WatchedJob& job) {
@@ -40,7 +77,9 @@ record::CheckResult library_workspace(WatchedJudgement& judgement, const Watched
   for (const JobProcess& process : job.processes) {
     if (!process.has_graphs()) continue;
     bool any = false;
-    for (const Executable& one : executables(process)) {
+    const std::vector<Executable> all = executables(process);
+    judge_sharing(judgement, process, all);
+    for (const Executable& one : all) {
       if (one.launches() == 0 || one.graph == nullptr) continue;
       if (std::ranges::none_of(one.graph->kernels, [](const record::ShapedKernel& kernel) {
             return of_a_library(kernel.name);
@@ -54,8 +93,9 @@ record::CheckResult library_workspace(WatchedJudgement& judgement, const Watched
           if (of_a_library(block.node) && std::ranges::count(kWorkspaces, block.bytes) > 0)
             judgement.defect(
                 process,
-                freed(one, concat("a block of ", block.bytes, " bytes used by ", block.node, "; ",
-                                  one.launches() - line.launches, " launches afterwards")));
+                freed(one, concat("a block of ", block.bytes, " bytes used by ",
+                                  readable_name(block.node), "; ", one.launches() - line.launches,
+                                  " launches afterwards")));
       }
       for (const auto& line : process.of<record::OperandReleasedLine>()) {
         if (line.executable != one.number() || one.replays->launches_after_free == 0) continue;
@@ -63,7 +103,7 @@ record::CheckResult library_workspace(WatchedJudgement& judgement, const Watched
           if (of_a_library(operand.node) && std::ranges::count(kWorkspaces, line.bytes) > 0)
             judgement.defect(process,
                              freed(one, concat(line.bytes, " bytes given back by ", line.function,
-                                               ", used by ", operand.node)));
+                                               ", used by ", readable_name(operand.node))));
       }
     }
     if (any)

@@ -56,5 +56,35 @@ TEST(WatchedLibraryWorkspace, Rows) {
         .mentions = {"cuMemFree_v2"}}});
 }
 
+/// Two graphs of rank 1 whose products use one workspace.
+WatchedJob with_a_shared_workspace(std::vector<std::string> first,
+                                   std::vector<std::string> second) {
+  WatchedJob job = clean_job();
+  for (const std::int64_t executable : {1, 2})
+    lines<record::OperandBlocksLine>(job, 1).push_back({.executable = executable,
+                                                        .moment = "capture",
+                                                        .blocks = 1,
+                                                        .known = true,
+                                                        .pool_known = true,
+                                                        .largest = {{{.address = "0x7f00",
+                                                                      .bytes = 33554432,
+                                                                      .pool = {0, 0},
+                                                                      .node = "nvjet_tst_128x64",
+                                                                      .place = "parameter"}}}});
+  lines<record::ReplaysLine>(job, 1)[0].streams = std::move(first);
+  lines<record::ReplaysLine>(job, 1)[1].streams = std::move(second);
+  return job;
+}
+
+TEST(WatchedLibraryWorkspace, ASharedWorkspaceIsSoundInTheOrderOfOneStreamOnly) {
+  EXPECT_EQ(result_of("D66.library_workspace", with_a_shared_workspace({"0x1"}, {"0x1"})).result,
+            record::Result::pass);
+  const record::CheckResult apart =
+      result_of("D66.library_workspace", with_a_shared_workspace({"0x1"}, {"0x2"}));
+  EXPECT_EQ(apart.result, record::Result::unexercised);
+  EXPECT_NE(record::to_text(apart.message).find("workspace at 0x7f00"), std::string::npos)
+      << record::to_text(apart.message);
+}
+
 }  // namespace
 }  // namespace graphproof::checks::watched

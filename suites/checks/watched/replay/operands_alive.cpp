@@ -5,6 +5,7 @@
 #include <set>
 
 #include "suites/checks/attempt/concat.h"
+#include "suites/checks/watched/job/kernel_name.h"
 #include "suites/checks/watched/job/watched_judgement.h"
 
 namespace graphproof::checks::watched::d05 {
@@ -26,7 +27,7 @@ void judge_blocks(WatchedJudgement& judgement, const JobProcess& process, const 
     std::string got = concat(line.freed_blocks, " of ", line.blocks, " blocks were freed");
     if (!line.freed.empty())
       got += concat(", the first of ", line.freed.front().bytes, " bytes, used by ",
-                    line.freed.front().node);
+                    readable_name(line.freed.front().node));
     judgement.defect(
         process, {.what = concat(one.title(), ", uses memory that was freed"),
                   .got = concat(got, "; ", one.launches() - line.launches, " launches afterwards"),
