@@ -18,10 +18,9 @@ constexpr std::int64_t kMostGpusOfAMachine = 16;
 
 /// The components of the table that are variables of a stack. The versions of others, such as
 /// cuBLAS, are known only once they are loaded.
-constexpr std::array<std::pair<std::string_view, const char*>, 3> kVariables = {{
+constexpr std::array<std::pair<std::string_view, const char*>, 2> kVariables = {{
     {"torch", "torch_version"},
     {"libnccl", "nccl_version"},
-    {"transformer_engine", "te_version"},
 }};
 
 /// The name under which the user can supply it.
