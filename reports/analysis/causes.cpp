@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <optional>
+#include <regex>
 #include <string_view>
 #include <system_error>
 
@@ -55,6 +56,28 @@ bool of_family(std::string_view verdict, std::string_view family) {
          (verdict.size() == family.size() || verdict[family.size()] == '.');
 }
 
+/// The failing checks that `confirm` names in full (D07.static_addresses) or by detector (D07).
+std::vector<std::string> named_in(const std::string& confirm, const record::Record& record) {
+  static const std::regex kCheck("D[0-9]+(\\.[a-z_]+)?");
+  std::vector<std::string> fired;
+  for (std::sregex_iterator at(confirm.begin(), confirm.end(), kCheck), end; at != end; ++at) {
+    const std::string name = at->str();
+    for (const record::Failing& one : record.failing)
+      if ((one.check == name || one.check.starts_with(name + ".")) &&
+          std::find(fired.begin(), fired.end(), one.check) == fired.end())
+        fired.push_back(one.check);
+  }
+  return fired;
+}
+
+Symptom ranked(Symptom symptom, const record::Record& record) {
+  for (Cause& cause : symptom.likely) cause.fired = named_in(cause.confirm, record);
+  std::stable_sort(
+      symptom.likely.begin(), symptom.likely.end(),
+      [](const Cause& left, const Cause& right) { return left.fired.size() > right.fired.size(); });
+  return symptom;
+}
+
 }  // namespace
 
 std::vector<ErrorFact> errors_of(const std::vector<record::Evidence>& ranks) {
@@ -91,7 +114,7 @@ std::vector<Symptom> symptoms(const record::Record& record, const std::vector<Er
     const bool known = std::any_of(found.begin(), found.end(), [&](const Symptom& one) {
       return one.symptom == row->symptom.symptom;
     });
-    if (!known) found.push_back(row->symptom);
+    if (!known) found.push_back(ranked(row->symptom, record));
   };
   add_first(with_code);
   add_first(with_words);
@@ -104,7 +127,10 @@ json to_json(const std::vector<Symptom>& symptoms) {
   for (const Symptom& one : symptoms) {
     json likely = json::array();
     for (const Cause& cause : one.likely)
-      likely.push_back({{"cause", cause.cause}, {"fix", cause.fix}, {"confirm", cause.confirm}});
+      likely.push_back({{"cause", cause.cause},
+                        {"fix", cause.fix},
+                        {"confirm", cause.confirm},
+                        {"fired", cause.fired}});
     list.push_back({{"symptom", one.symptom}, {"likely", likely}});
   }
   return list;

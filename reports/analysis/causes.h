@@ -14,11 +14,13 @@ namespace graphproof::reports {
 /// One row of causes.json for a symptom.
 struct Cause {
   std::string cause, fix, confirm;
+  std::vector<std::string> fired = {};  // failing checks of the case that `confirm` names
 };
 /// A kind of failure and what may have caused it.
 struct Symptom {
   std::string symptom;
-  std::vector<Cause> likely;  // the most common first
+  /// Causes whose confirming checks failed come first, then the most common ones.
+  std::vector<Cause> likely;
 };
 
 /// An `error` line in the evidence of an attempt.

@@ -70,6 +70,17 @@ TEST(Causes, WhatAnExpectationChangedIsStillExplained) {
   EXPECT_EQ(symptoms(killed, {})[0].symptom, "numbers that differ from eager");
 }
 
+TEST(Causes, ThoseWhoseChecksFiredComeFirst) {
+  record::Record moved = of("fail.numerics"_verdict);
+  moved.failing.push_back({.check = "D07.static_addresses", .rank = 0, .message = {}});
+  const Cause first = symptoms(moved, {})[0].likely[0];
+  EXPECT_TRUE(first.cause.starts_with("an input was replaced")) << first.cause;
+  EXPECT_EQ(first.fired, std::vector<std::string>{"D07.static_addresses"});
+  const Symptom unranked = symptoms(of("fail.numerics"_verdict), {})[0];
+  EXPECT_TRUE(unranked.likely[0].fired.empty()) << "D01 confirms no single cause";
+  EXPECT_TRUE(unranked.likely[0].cause.starts_with("a value was frozen")) << "the most common";
+}
+
 TEST(Causes, ChecksThatAreNamedInFullExist) {
   std::set<std::string> known;
   const matrix::Catalogue catalogue = matrix::load_catalogue();

@@ -50,15 +50,22 @@ std::map<std::string, Curve> thinned(const std::map<std::string, Points>& all) {
 }
 
 struct Gathered {
-  std::map<std::string, Points> loss, difference, memory;
+  std::map<std::string, Points> loss, grad_norm, difference, ulp, step_ms, memory;
 
   void add(const record::Evidence& evidence, bool last_rank) {
     if (last_rank)
-      for (const record::StepLine& line : evidence.of<record::StepLine>())
+      for (const record::StepLine& line : evidence.of<record::StepLine>()) {
         loss[line.arm][line.step] = mean(line.loss);
-    for (const record::CompareLine& line : evidence.of<record::CompareLine>())
+        grad_norm[line.arm][line.step] = line.grad_norm;
+      }
+    for (const record::CompareLine& line : evidence.of<record::CompareLine>()) {
       keep_largest(difference[line.compared], line.step,
                    line.mismatch ? line.mismatch->max_abs : 0);
+      keep_largest(ulp[line.compared], line.step,
+                   line.mismatch ? static_cast<double>(line.mismatch->max_ulp) : 0);
+    }
+    for (const record::TimingLine& line : evidence.of<record::TimingLine>())
+      keep_largest(step_ms[line.arm], line.step, line.wall_ms);
     for (const record::MemoryLine& line : evidence.of<record::MemoryLine>()) add(line);
   }
 
@@ -98,11 +105,19 @@ Series series_of(const std::vector<record::Evidence>& ranks) {
         evidence.file.filename() == record::evidence_file_name(static_cast<int>(ranks.size()) - 1);
     gathered.add(evidence, last_rank);
   }
-  return {thinned(gathered.loss), thinned(gathered.difference), thinned(gathered.memory)};
+  return {.loss = thinned(gathered.loss),
+          .grad_norm = thinned(gathered.grad_norm),
+          .difference = thinned(gathered.difference),
+          .ulp = thinned(gathered.ulp),
+          .step_ms = thinned(gathered.step_ms),
+          .memory = thinned(gathered.memory)};
 }
 
 json to_json(const Series& series) {
   return {{"loss", to_json(series.loss)},
+          {"grad_norm", to_json(series.grad_norm)},
+          {"ulp", to_json(series.ulp)},
+          {"step_ms", to_json(series.step_ms)},
           {"difference", to_json(series.difference)},
           {"memory", to_json(series.memory)}};
 }

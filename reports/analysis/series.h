@@ -24,12 +24,21 @@ struct Curve {
 struct Series {
   /// Keyed by arm: the mean loss over the microbatches, of the last rank.
   std::map<std::string, Curve> loss;
+  /// Keyed by arm: the norm of all gradients, of the last rank.
+  std::map<std::string, Curve> grad_norm;
   /// Keyed by the compared quantity: the largest absolute difference over all ranks.
   std::map<std::string, Curve> difference;
+  /// Keyed by the compared quantity: the largest difference in units in the last place over all
+  /// ranks.
+  std::map<std::string, Curve> ulp;
+  /// Keyed by solo arm: the time of each step in ms, of the slowest rank.
+  std::map<std::string, Curve> step_ms;
   /// Keyed by "arm quantity": bytes, the largest over all ranks.
   std::map<std::string, Curve> memory;
 
-  bool empty() const { return loss.empty() && difference.empty() && memory.empty(); }
+  bool empty() const {
+    return loss.empty() && difference.empty() && memory.empty() && step_ms.empty();
+  }
 };
 
 /// The curves of one attempt, from the evidence of all ranks that left some. Curves of more than

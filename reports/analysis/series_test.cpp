@@ -34,6 +34,7 @@ TEST(Series, LossIsOfTheLastRankAndDifferencesAreTheLargestOfAll) {
     writer.write(compare(0, rank == 0 ? 0 : 0.5));
     writer.write(compare(1, rank == 0 ? std::nan("") : 0.25));
     writer.write(record::MemoryLine{.arm = "lockstep", .allocated = 100 * (rank + 1)});
+    writer.write(record::TimingLine{.arm = "solo_graph", .step = 0, .wall_ms = 2.0 + rank});
   }
   const Series series = series_of(record::read_evidence_of_attempt(folder.path()));
   EXPECT_EQ(series.loss.at("eager_a"), (Curve{{0}, {2.5}}));
@@ -42,6 +43,9 @@ TEST(Series, LossIsOfTheLastRankAndDifferencesAreTheLargestOfAll) {
   EXPECT_TRUE(std::isnan(series.difference.at("lockstep").values[1]))
       << "a NaN on one rank hides behind no number";
   EXPECT_EQ(series.memory.at("lockstep allocated"), (Curve{{0}, {200}}));
+  EXPECT_EQ(series.step_ms.at("solo_graph"), (Curve{{0}, {3}})) << "the slowest rank";
+  EXPECT_EQ(series.grad_norm.at("eager_a"), (Curve{{0}, {0}}));
+  EXPECT_EQ(series.ulp.at("lockstep").steps, (std::vector<std::int64_t>{0, 1}));
   EXPECT_TRUE(to_json(series)["difference"]["lockstep"]["values"][1].is_null())
       << "JSON has no NaN";
 }
