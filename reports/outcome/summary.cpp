@@ -22,6 +22,10 @@ Share share(const CaseResult& one) {
 
 }  // namespace
 
+bool lost_evidence(const CaseResult& one) {
+  return one.record.checks.pass + one.record.checks.fail > 0 && one.checks.empty();
+}
+
 record::Summary summary(const RunResult& run) {
   record::Summary result{.run_id = run.run.run_id,
                          .profile = run.run.profile,
@@ -76,6 +80,7 @@ record::ExitCode exit_code(const RunResult& run) {
   for (const CaseResult& one : run.cases) {
     code = record::stronger(code, exit_code(one.record.verdict, one.record.rule));
     if (share(one) != Share::skipped) nothing_ran = false;
+    if (lost_evidence(one)) code = record::stronger(code, ExitCode::coverage);
   }
   if (nothing_ran) code = record::stronger(code, ExitCode::coverage);
   if (run.ending == Ending::interrupted || run.ending == Ending::budget)

@@ -7,11 +7,16 @@
 
 namespace graphproof::reports {
 
+/// Whether the checks of a case that was judged are gone: its record counts results, but its
+/// attempt has no checks.json any more. Nothing shows then that its verdict is right.
+bool lost_evidence(const CaseResult& one);
+
 /// The content of summary.json.
 record::Summary summary(const RunResult& run);
 
 /// The strongest of the exit codes of all cases and of the run itself: coverage (4) if no case was
-/// selected or none ran, interrupted (5) if the run was interrupted or its budget was spent.
+/// selected or none ran, or if the evidence of a case is lost; interrupted (5) if the run was
+/// interrupted or its budget was spent.
 record::ExitCode exit_code(const RunResult& run);
 
 }  // namespace graphproof::reports

@@ -44,6 +44,17 @@ TEST(Summary, CountsVerdictsAndCoverage) {
   EXPECT_EQ(value.cases[0].checks.at("D01.lockstep"), Result::pass);
 }
 
+TEST(ExitCodeOfARun, IsNoSuccessIfTheEvidenceOfACaseIsLost) {
+  RunResult run =
+      run_of({ended('1', "a", "pass"_verdict, 90), ended('2', "b", "pass"_verdict, 90)});
+  run.cases[1].record.checks.pass = 2;
+  EXPECT_EQ(exit_code(run), ExitCode::ok);
+  run.cases[1].checks.clear();  // its record counts two passes, but nothing shows them any more
+  EXPECT_TRUE(lost_evidence(run.cases[1]));
+  EXPECT_FALSE(lost_evidence(run.cases[0]));
+  EXPECT_EQ(exit_code(run), ExitCode::coverage);
+}
+
 TEST(ExitCodeOfARun, IsTheStrongestOfItsCasesAndItsEnding) {
   struct Row {
     const char* name;

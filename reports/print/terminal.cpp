@@ -133,6 +133,10 @@ std::string closing_table(const RunResult& run, const TerminalStyle& style) {
           " skipped + " + std::to_string(coverage.not_run) + " not run; " +
           std::to_string(coverage.unexercised) + " of " + std::to_string(coverage.required_checks) +
           " required checks unexercised\n";
+  if (const auto lost = std::count_if(run.cases.begin(), run.cases.end(), lost_evidence); lost > 0)
+    text += "the checks of " + std::to_string(lost) +
+            " cases are gone (their folders have no checks.json), so nothing shows any more that "
+            "their verdicts are right; where the evidence is left, report --judge-again helps\n";
   const auto code = static_cast<record::ExitCode>(total.exit_code);
   const Colour colour = code == record::ExitCode::ok        ? Colour::green
                         : code == record::ExitCode::product ? Colour::red

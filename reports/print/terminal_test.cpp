@@ -107,6 +107,15 @@ TEST(ClosingTable, HasAlignedColumnsThatFit) {
   EXPECT_EQ(row, 6u) << table;
 }
 
+TEST(ClosingTable, OfLostEvidenceClaimsNoSuccess) {
+  RunResult run = run_of({ended('1', "tp=2", "pass"_verdict, 90)});
+  run.cases[0].record.checks.pass = 2;
+  run.cases[0].checks.clear();
+  const std::string text = closing_table(run, {});
+  EXPECT_NE(text.find("the checks of 1 cases are gone"), std::string::npos) << text;
+  EXPECT_EQ(text.find("exit 0"), std::string::npos) << text;
+}
+
 TEST(ClosingTable, EscapesWhatRanksSay) {
   RunResult run = mixed_run();
   run.cases[2].record.reason = "\x1b]0;owned\x07";
