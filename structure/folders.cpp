@@ -198,7 +198,7 @@ const std::vector<Folder>& folders() {
       {"reports/print/page",
        "The page of a run: report.html.",
        {},
-       {"reports/print", "reports/record/testing", "reports/testing"}},
+       {"matrix/expression", "reports/print", "reports/record/testing", "reports/testing"}},
       {"reports/record/evidence",
        "Evidence: what a rank leaves of a case, line by line.",
        {"reports/record/evidence/lines"},

@@ -15,13 +15,11 @@ host  | inc:boost/asio.hpp                  | libboost1.81-dev   | libboost1.83-
 host  | inc:CLI/CLI.hpp                     | libcli11-dev       | libcli11-dev
 host  | inc:fmt/format.h                    | libfmt-dev         | libfmt-dev
 host  | inc:openssl/sha.h                   | libssl-dev         | libssl-dev
+host  | inc:zlib.h                          | zlib1g-dev         | zlib1g-dev
 host  | inc:pugixml.hpp                     | libpugixml-dev     | libpugixml-dev
 host  | inc:cadical.hpp,cadical/cadical.hpp | libcadical-dev     | libcadical-dev
 host  | lib:libhwloc.a                      | libhwloc-dev       | libhwloc-dev
 host  | inc:yaml-cpp/yaml.h                 | libyaml-cpp-dev    | libyaml-cpp-dev
-host  | share:jquery/jquery.min.js          | libjs-jquery       | libjs-jquery
-host  | share:jquery-datatables/jquery.dataTables.min.js | libjs-jquery-datatables | =
-host  | share:chart.js/chart.min.js         | libjs-chart.js     | libjs-chart.js
 host  | inc:gtest/gtest.h                   | libgtest-dev       | libgtest-dev
 host  | inc:rapidcheck.h                    | librapidcheck-dev  | librapidcheck-dev
 ranks | cmd:python3                         | python3            | python3
@@ -38,11 +36,10 @@ tests | cmd:zsh                             | zsh                | zsh
 tests | cmd:shellcheck                      | shellcheck         | shellcheck
 '
 
-present() {  # cmd:NAME, inc:HEADER[,HEADER], lib:FILE below /usr/lib/ARCHITECTURE, share:FILE
+present() {  # cmd:NAME, inc:HEADER[,HEADER], lib:FILE below /usr/lib/ARCHITECTURE
   local header
   case $1 in
     lib:*) compgen -G "/usr/lib/*-linux-gnu/${1#lib:}" >/dev/null ;;
-    share:*) [ -e "/usr/share/javascript/${1#share:}" ] ;;
     # Daemons are in sbin, which a user's PATH may lack.
     cmd:*) PATH=$PATH:/usr/sbin:/sbin command -v "${1#cmd:}" >/dev/null ;;
     inc:*)

@@ -1,10 +1,12 @@
 #include "launcher/run/run_reports.h"
 
+#include <optional>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "matrix/catalogue/catalogue.h"
-#include "reports/analysis/divergence.h"
+#include "reports/analysis/case_detail.h"
 #include "reports/analysis/hazards.h"
 #include "reports/outcome/faults.h"
 #include "reports/outcome/summary.h"
@@ -12,12 +14,35 @@
 #include "reports/print/html.h"
 #include "reports/print/junit.h"
 #include "reports/print/markdown.h"
-#include "reports/record/evidence/evidence.h"
 #include "reports/record/text/file.h"
 
 namespace graphproof::launcher {
 
 namespace fs = std::filesystem;
+
+namespace {
+
+std::optional<record::Hazards> hazards_of(const reports::RunResult& result,
+                                          const matrix::Catalogue& catalogue,
+                                          const fs::path& folder) {
+  if (!reports::has_hazards(result)) return std::nullopt;
+  return reports::read_hazards(result, catalogue, folder);
+}
+
+void write_page(const reports::RunResult& result, const fs::path& folder,
+                const matrix::Catalogue& catalogue, std::optional<record::Hazards> hazards) {
+  const reports::PageFacts facts{
+      .catalogue = &catalogue,
+      .hazards = std::move(hazards),
+      .detail_of =
+          [&](const record::Record& record) { return reports::read_case_detail(folder, record); },
+      .span_of =
+          [&](const record::Record& record) { return reports::read_attempt_span(folder, record); },
+      .cross_run = {}};
+  record::write_atomically(folder / "report.html", reports::html(result, facts));
+}
+
+}  // namespace
 
 void write_reports(const reports::RunResult& result, const fs::path& folder) {
   reports::Junit junit(result.run.profile, result.run_name, [&] {
@@ -29,21 +54,20 @@ void write_reports(const reports::RunResult& result, const fs::path& folder) {
   junit.write(folder / "junit.xml");
   record::write_json(folder / "summary.json", record::to_json(reports::summary(result)));
   std::string page = reports::markdown(result);
-  if (reports::has_hazards(result)) {
-    const record::Hazards hazards = reports::read_hazards(result, matrix::load_catalogue(), folder);
-    record::write_json(folder / "hazards.json", record::to_json(hazards));
-    page += "\n" + reports::hazard_markdown(hazards);
+  const matrix::Catalogue catalogue = matrix::load_catalogue();
+  const std::optional<record::Hazards> hazards = hazards_of(result, catalogue, folder);
+  if (hazards) {
+    record::write_json(folder / "hazards.json", record::to_json(*hazards));
+    page += "\n" + reports::hazard_markdown(*hazards);
   }
   record::write_atomically(folder / "summary.md", page);
   record::write_json(folder / "faults.json", record::to_json(reports::faults(result)));
-  record::write_atomically(
-      folder / "report.html", reports::html(result, [&](const record::Record& record) {
-        if (record.artefacts.empty()) return reports::CaseDetail{};
-        const fs::path attempt = folder / record.artefacts;
-        const std::vector<record::Evidence> ranks = record::read_evidence_of_attempt(attempt);
-        return reports::CaseDetail{reports::series_of(ranks), reports::errors_of(ranks),
-                                   reports::divergence_text(attempt, record.ranks)};
-      }));
+  write_page(result, folder, catalogue, hazards);
+}
+
+void write_page(const reports::RunResult& result, const fs::path& folder) {
+  const matrix::Catalogue catalogue = matrix::load_catalogue();
+  write_page(result, folder, catalogue, hazards_of(result, catalogue, folder));
 }
 
 reports::RunResult read_run(const fs::path& folder) {

@@ -8,8 +8,10 @@
 
 namespace graphproof::launcher {
 
-/// Writes summary.json, summary.md, junit.xml and faults.json of a run into `folder`.
+/// Writes summary.json, summary.md, junit.xml, faults.json and report.html of a run into `folder`.
 void write_reports(const reports::RunResult& result, const std::filesystem::path& folder);
+/// Writes report.html alone.
+void write_page(const reports::RunResult& result, const std::filesystem::path& folder);
 
 /// The result of a run as its folder has it: with the ending and time of the summary if there is
 /// one, otherwise from the journal alone.

@@ -1,29 +1,55 @@
-// report.html: a page that shows a run. It is one file and loads nothing: the libraries for charts
-// (Chart.js) and tables (DataTables, jQuery) are embedded at build time from the distribution's
-// packages.
+// report.html: a page that shows a run. It is one file and loads nothing: the library for plots
+// (ECharts, reports/print/page/vendor) is inside, compressed, and its content security policy
+// allows only the scripts and the style sheet of this file, by their digests.
 #pragma once
 
 #include <functional>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "reports/analysis/causes.h"
-#include "reports/analysis/series.h"
+#include "matrix/catalogue/catalogue.h"
+#include "reports/analysis/case_detail.h"
 #include "reports/outcome/run_result.h"
+#include "reports/record/run/hazards.h"
 
 namespace graphproof::reports {
 
-/// What the folder of an attempt adds to the record; empty if there is no folder.
-struct CaseDetail {
-  Series series;
-  std::vector<ErrorFact> errors;
-  std::string divergence;  // reports/analysis/divergence.h
+/// A case in an earlier run.
+struct EarlierResult {
+  std::string run_id, started;  // started: UTC, 2026-11-21T10:15:00Z
+  std::string verdict;
 };
-using DetailOf = std::function<CaseDetail(const record::Record&)>;
 
-/// The page as HTML. Text that ranks wrote is passed as JSON and shown as text, so markup in a
-/// message cannot become part of the page. The view of a case shows the curves that `detail_of`
-/// finds and the likely causes of its failure.
-std::string html(const RunResult& run, const DetailOf& detail_of);
+/// What a comparison with earlier runs adds to the page.
+struct CrossRunFacts {
+  std::string last_run;                    // the run that this one is compared with
+  std::vector<std::string> broke, healed;  // case ids: acceptable then and not now; the reverse
+  std::vector<std::string> stack_changes;  // one line a change: "NCCL 2.28.9 -> 2.29.2"
+  /// By case id, the newest first.
+  std::map<std::string, std::vector<EarlierResult>> earlier;
+};
+
+/// What the page shows beyond the records.
+struct PageFacts {
+  const matrix::Catalogue* catalogue = nullptr;  // for what checks, faults and hazards mean
+  std::optional<record::Hazards> hazards;
+  /// What the folder of an attempt has; called once for a case. Of a run of more than
+  /// kDetailedCases cases, the failures and then the first others are asked for.
+  std::function<CaseDetail(const record::Record&)> detail_of;
+  /// When the attempt ran; called for every case that ran.
+  std::function<std::optional<AttemptSpan>(const record::Record&)> span_of;
+  /// Nothing if no history of runs is known.
+  std::optional<CrossRunFacts> cross_run;
+};
+
+/// With the curves of more cases a page would become larger than browsers open at once.
+inline constexpr std::size_t kDetailedCases = 1000;
+
+/// The page as HTML. Text that ranks wrote is passed as compressed JSON and shown as text, so
+/// markup in a message cannot become part of the page. REQUIRES: catalogue, detail_of and span_of
+/// are set.
+std::string html(const RunResult& run, const PageFacts& facts);
 
 }  // namespace graphproof::reports

@@ -28,7 +28,7 @@ std::string wide_table(const std::string& rows) {
   return "<div class=\"wide\"><table>\n" + rows + "</table></div>\n";
 }
 
-/// A word of a verdict or a result in the colour of an exit code's class of page.css.
+/// A word of a verdict or a result in the colour of an exit code's class of watched.css.
 std::string badge(std::string_view word, const char* colour) {
   return std::string("<span class=\"verdict ") + colour + "\">" + html_text(std::string(word)) +
          "</span>";
@@ -166,7 +166,7 @@ std::string html_text(const std::string& text) {
 std::string watched_page(const WatchedReport& report) {
   const record::ExitCode code = exit_code(report.outcome.verdict);
   std::string text(page::embedded("page/watched.html"));
-  fill(text, "/*page.css*/", page::embedded("page/page.css"));
+  fill(text, "/*page.css*/", page::embedded("page/watched.css"));
   std::string inside = facts(report);
   if (!report.outcome.failing.empty()) inside += element("h2", "Failing checks");
   for (const record::Failing& one : report.outcome.failing) inside += failing_part(one);

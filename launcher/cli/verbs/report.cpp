@@ -50,7 +50,11 @@ record::ExitCode execute_report(const ReportOptions& options, Surroundings& surr
                                    reports::check_effects(surroundings.catalogue.checks));
   } else {
     result = launcher::read_run(folder);
-    if (!std::filesystem::exists(folder / "summary.json")) launcher::write_reports(result, folder);
+    // Of a run that has reports only the page is made again, so that nothing original is changed.
+    if (!std::filesystem::exists(folder / "summary.json"))
+      launcher::write_reports(result, folder);
+    else if (!std::filesystem::exists(folder / "report.html"))
+      launcher::write_page(result, folder);
   }
   show_result(result, folder, surroundings, options.json);
   return reports::exit_code(result);

@@ -1,0 +1,417 @@
+#include "reports/print/page_data.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "reports/analysis/benefit.h"
+#include "reports/analysis/groups.h"
+#include "reports/outcome/faults.h"
+#include "reports/outcome/order.h"
+#include "reports/outcome/outcome.h"
+#include "reports/outcome/summary.h"
+#include "reports/record/verdict/exit_code.h"
+
+namespace graphproof::reports {
+namespace {
+
+using nlohmann::json;
+
+/// Each different value once, and its number for each use.
+class Dictionary {
+ public:
+  std::size_t number(const json& value) {
+    const auto [at, added] = numbers_.emplace(value, values_.size());
+    if (added) values_.push_back(value);
+    return at->second;
+  }
+  const json& values() const { return values_; }
+
+ private:
+  std::map<json, std::size_t> numbers_;
+  json values_ = json::array();
+};
+
+/// Six digits are more than any measurement here has.
+double rounded(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.6g", value);
+  return std::strtod(text, nullptr);
+}
+
+json to_json(const record::Failing& one) {
+  return {{"check", one.check},       {"rank", one.rank ? json(*one.rank) : json()},
+          {"what", one.message.what}, {"got", one.message.got},
+          {"want", one.message.want}, {"why", one.message.why},
+          {"next", one.message.next}};
+}
+
+json to_json(const RankDetail& one) {
+  json phases = json::array();
+  for (const PhaseSpan& span : one.phases)
+    phases.push_back(
+        {span.phase, span.arm, rounded(span.begin_ms), rounded(span.ms), span.ended ? 1 : 0});
+  return {{"rank", one.rank},
+          {"phases", phases},
+          {"peak_bytes", one.peak_bytes},
+          {"log", one.log_tail}};
+}
+
+json to_json(const CapturedGraph& one) {
+  json census = json::object();
+  for (const auto& [type, count] : one.census)
+    if (count != 0) census[type] = count;
+  return {{"arm", one.arm},     {"graph", one.graph},           {"status", one.status},
+          {"nodes", one.nodes}, {"pool_bytes", one.pool_bytes}, {"ms", rounded(one.ms)},
+          {"census", census}};
+}
+
+json hang_json(const record::Hang& hang) {
+  json value = {{"phase", record::name(hang.phase)},
+                {"limit_ms", hang.limit_ms},
+                {"missing_rank", hang.missing_rank},
+                {"waiting_ranks", hang.waiting_ranks}};
+  if (hang.last_collective)
+    value["collective"] = {{"sequence", hang.last_collective->sequence},
+                           {"op", hang.last_collective->op},
+                           {"group", hang.last_collective->group}};
+  return value;
+}
+
+/// What only the page of the case shows.
+json detail_json(const CaseResult& one, const CaseDetail& detail, bool full) {
+  const record::Record& record = one.record;
+  json value = {{"full", full},
+                {"phase", record.phase ? json(record::name(*record.phase)) : json()},
+                {"attempt", record.attempt},
+                {"again", record.again},
+                {"batch", record.context.batch},
+                {"start", record.context.start},
+                {"artefacts", record.artefacts},
+                {"figures", record.figures},
+                {"environment", one.plan.environment},
+                {"required", one.plan.required_checks},
+                {"symptoms", to_json(symptoms(record, detail.errors))}};
+  value["failing"] = json::array();
+  for (const record::Failing& each : record.failing) value["failing"].push_back(to_json(each));
+  if (!full) return value;
+  value["divergence"] = detail.divergence;
+  if (!detail.series.empty()) value["series"] = to_json(detail.series);
+  value["ranks"] = json::array();
+  for (const RankDetail& rank : detail.ranks) value["ranks"].push_back(to_json(rank));
+  value["graphs"] = json::array();
+  for (const CapturedGraph& graph : detail.graphs) value["graphs"].push_back(to_json(graph));
+  if (detail.hang) value["hang"] = hang_json(*detail.hang);
+  return value;
+}
+
+/// The axes whose values differ, in columns; and the others, which are written once.
+void add_axes(json& value, const RunResult& run) {
+  std::set<std::string> names;
+  for (const CaseResult& one : run.cases)
+    for (const auto& [axis, unused] : one.plan.axes.items()) names.insert(axis);
+  json varied = json::array(), fixed = json::array();
+  for (const std::string& name : names) {
+    Dictionary values;
+    json column = json::array();
+    for (const CaseResult& one : run.cases) {
+      const auto found = one.plan.axes.find(name);
+      column.push_back(values.number(found == one.plan.axes.end() ? json() : *found));
+    }
+    if (values.values().size() > 1)
+      varied.push_back({{"name", name}, {"values", values.values()}, {"of", column}});
+    else
+      fixed.push_back({name, values.values()[0]});
+  }
+  value["axes"] = varied;
+  value["fixed_axes"] = fixed;
+}
+
+std::string expectation(const record::Expect& expect) {
+  if (expect.kind == "fault")
+    return "detector " + expect.detector + " catches planted fault " + expect.fault;
+  if (expect.kind == "rejected") return "rule " + expect.rule + " refuses it";
+  if (expect.kind == "hazard") return "hazard " + expect.rule + " ends " + expect.verdict;
+  if (expect.kind == "known_issue")
+    return "known issue " + expect.issue + " ends " + expect.verdict + " (" + expect.owner +
+           ", until " + expect.until + ")";
+  return "it passes";
+}
+
+/// The result of every check as one letter, in the order of `checks`; "-" if it was not judged.
+void add_checks(json& value, const RunResult& run, const matrix::Catalogue& catalogue) {
+  std::set<std::string> names;
+  for (const CaseResult& one : run.cases)
+    for (const auto& [check, unused] : one.checks) names.insert(check);
+  json checks = json::array();
+  for (const std::string& name : names) {
+    const matrix::CheckEntry* entry = catalogue.checks.find(name);
+    checks.push_back({name, entry == nullptr ? "" : entry->states});
+  }
+  Dictionary results;
+  json column = json::array();
+  for (const CaseResult& one : run.cases) {
+    std::string letters;
+    for (const std::string& name : names) {
+      const auto found = one.checks.find(name);
+      letters += found == one.checks.end() ? '-' : record::name(found->second)[0];
+    }
+    column.push_back(results.number(letters));
+  }
+  value["checks"] = checks;
+  value["check_results"] = results.values();
+  value["cases"]["checks"] = column;
+}
+
+/// The figures that tables and plots of the whole run show. null: not measured.
+void add_figures(json& columns, const RunResult& run) {
+  static const std::pair<const char*, std::vector<const char*>> kFigures[] = {
+      {"eager_ms", {"eager_step_ms", "eager_ms"}},
+      {"graph_ms", {"graph_step_ms", "replay_ms"}},
+      {"capture_ms", {"capture_ms"}},
+      {"graphs", {"graphs"}},
+      {"graph_nodes", {"graph_nodes"}},
+      {"memory_bytes", {"extra_memory_bytes", "pool_bytes"}}};
+  for (const auto& [column, names] : kFigures) {
+    json values = json::array();
+    bool any = false;
+    for (const CaseResult& one : run.cases) {
+      json value;
+      for (const char* name : names)
+        if (const auto found = one.record.figures.find(name);
+            value.is_null() && found != one.record.figures.end() && std::isfinite(found->second))
+          value = rounded(found->second);
+      any = any || !value.is_null();
+      values.push_back(value);
+    }
+    if (any) columns[column] = values;
+  }
+}
+
+void add_cases(json& value, const RunResult& run) {
+  Dictionary verdicts, reasons, whys, expectations, isolations;
+  json cases;
+  for (const char* column : {"id", "name", "verdict", "observed", "code", "rule", "reason", "ranks",
+                             "seconds", "isolation", "why", "expect"})
+    cases[column] = json::array();
+  for (const CaseResult& one : run.cases) {
+    const record::Record& record = one.record;
+    cases["id"].push_back(one.plan.id);
+    cases["name"].push_back(one.plan.name);
+    cases["verdict"].push_back(verdicts.number(record.verdict.text()));
+    cases["observed"].push_back(verdicts.number(record.observed.text()));
+    cases["code"].push_back(record::value(exit_code(record.verdict, record.rule)));
+    cases["rule"].push_back(record.rule);
+    cases["reason"].push_back(reasons.number(record.reason));
+    cases["ranks"].push_back(one.plan.ranks);
+    cases["seconds"].push_back(rounded(record.seconds));
+    cases["isolation"].push_back(isolations.number(record.context.isolation));
+    cases["why"].push_back(whys.number(one.plan.why));
+    cases["expect"].push_back(expectations.number(expectation(one.plan.expect)));
+  }
+  value["cases"] = cases;
+  value["verdicts"] = verdicts.values();
+  value["reasons"] = reasons.values();
+  value["isolations"] = isolations.values();
+  value["whys"] = whys.values();
+  value["expectations"] = expectations.values();
+}
+
+/// The line that cures the group: of a hazard the setting with which the same case passed,
+/// otherwise the fix of the most likely cause.
+json cure_json(const FailureGroup& group, const RunResult& run, const PageFacts& facts,
+               const std::vector<Symptom>& symptoms_of_first) {
+  std::map<std::string, std::pair<int, int>> passed_of_tried;  // by setting
+  if (facts.hazards)
+    for (const record::HazardCell& cell : facts.hazards->cells)
+      if (cell.cure && std::any_of(group.cases.begin(), group.cases.end(), [&](std::size_t index) {
+            return run.cases[index].plan.id == cell.case_id;
+          })) {
+        auto& [passed, tried] = passed_of_tried[cell.cure->setting];
+        passed += cell.cure->verdict.in("pass");
+        ++tried;
+      }
+  json cures = json::array();
+  for (const auto& [setting, count] : passed_of_tried)
+    cures.push_back({{"setting", setting}, {"passed", count.first}, {"tried", count.second}});
+  if (!cures.empty()) return {{"settings", cures}};
+  for (const Symptom& symptom : symptoms_of_first)
+    if (!symptom.likely.empty())
+      return {{"fix", symptom.likely[0].fix},
+              {"cause", symptom.likely[0].cause},
+              {"fired", symptom.likely[0].fired}};
+  return json();
+}
+
+json groups_json(const RunResult& run, const PageFacts& facts,
+                 const std::map<std::size_t, std::vector<Symptom>>& symptoms_of) {
+  json groups = json::array();
+  for (const FailureGroup& group : failure_groups(run)) {
+    const CaseResult& first = run.cases[group.cases.front()];
+    json value = {{"verdict", group.signature.verdict},
+                  {"check", group.signature.check},
+                  {"what", group.signature.what},
+                  {"reason", first.record.reason},
+                  {"expected", group.expected},
+                  {"cases", group.cases},
+                  {"expression", group.common.expression},
+                  {"outside", group.common.outside},
+                  {"others", group.common.others}};
+    if (!first.record.failing.empty()) value["example"] = to_json(first.record.failing.front());
+    std::set<std::string> titles;
+    for (const std::size_t index : group.cases) {
+      const record::Expect& expect = run.cases[index].plan.expect;
+      if (expect.kind == "hazard")
+        if (const matrix::Hazard* hazard = facts.catalogue->hazards.find(expect.rule))
+          if (hazard->expect != "pass") titles.insert(hazard->title);
+      if (expect.kind == "known_issue")
+        titles.insert("known issue " + expect.issue + ", " + expect.owner + ", until " +
+                      expect.until);
+    }
+    value["titles"] = titles;
+    const auto found = symptoms_of.find(group.cases.front());
+    value["cure"] = cure_json(group, run, facts,
+                              found == symptoms_of.end() ? std::vector<Symptom>() : found->second);
+    groups.push_back(value);
+  }
+  return groups;
+}
+
+json faults_json(const RunResult& run, const matrix::Catalogue& catalogue) {
+  json rows = json::array();
+  const std::vector<record::FaultResult> results = faults(run);
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < run.cases.size() && next < results.size(); ++i) {
+    if (run.cases[i].plan.expect.kind != "fault") continue;
+    const record::FaultResult& one = results[next++];
+    const matrix::FaultEntry* entry = catalogue.faults.find(one.fault);
+    rows.push_back({{"case", i},
+                    {"fault", one.fault},
+                    {"title", entry == nullptr ? "" : entry->title},
+                    {"detector", one.detector},
+                    {"killed_by", one.killed_by},
+                    {"status", record::name(one.status)},
+                    {"clean_twin", one.clean_twin.text()}});
+  }
+  return rows;
+}
+
+json stack_json(const record::Stack& stack) {
+  std::map<std::string, int> gpus;
+  for (const std::string& gpu : stack.gpus) ++gpus[gpu];
+  std::string gpu_text;
+  for (const auto& [gpu, count] : gpus)
+    gpu_text += (gpu_text.empty() ? "" : ", ") + std::to_string(count) + " x " + gpu;
+  json parts = json::array();
+  const auto add = [&](const char* part, const std::string& version) {
+    if (!version.empty() && version != "none") parts.push_back({part, version});
+  };
+  add("GPUs", gpu_text);
+  add("NCCL", stack.nccl_version);
+  add("torch", stack.torch_version);
+  add("CUDA", stack.cuda_version);
+  add("driver", stack.driver);
+  add("cuDNN", stack.cudnn_version);
+  add("MPI", stack.mpi);
+  add("host", stack.host);
+  add("kernel", stack.kernel);
+  add("CPUs", std::to_string(stack.cpus));
+  return parts;
+}
+
+json run_json(const RunResult& run) {
+  std::string command;
+  for (const std::string& word : run.run.command) command += (command.empty() ? "" : " ") + word;
+  return {{"name", run.run_name},     {"profile", run.run.profile}, {"device", run.run.device},
+          {"slots", run.run.slots},   {"started", run.run.started}, {"command", command},
+          {"parent", run.run.parent}, {"engine", run.run.engine},   {"matrix", run.run.matrix.name},
+          {"seed", run.run.seed}};
+}
+
+json cross_run_json(const CrossRunFacts& facts) {
+  json earlier = json::object();
+  for (const auto& [id, results] : facts.earlier)
+    for (const EarlierResult& one : results)
+      earlier[id].push_back({one.run_id, one.started, one.verdict});
+  return {{"last_run", facts.last_run},
+          {"broke", facts.broke},
+          {"healed", facts.healed},
+          {"stack_changes", facts.stack_changes},
+          {"earlier", earlier}};
+}
+
+json hazards_json(const record::Hazards& hazards, const matrix::Catalogue& catalogue) {
+  json value = json::parse(record::to_json(hazards).dump());
+  value["titles"] = json::object();
+  for (const matrix::Hazard& one : catalogue.hazards.hazards())
+    value["titles"][one.id] = {{"title", one.title}, {"why", one.why}, {"source", one.source}};
+  return value;
+}
+
+/// The cases whose attempts are read: failures, then expected failures, then the others.
+std::set<std::size_t> detailed(const RunResult& run) {
+  std::vector<std::size_t> order;
+  const auto add = [&](const auto& wanted) {
+    for (std::size_t i = 0; i < run.cases.size(); ++i)
+      if (wanted(run.cases[i])) order.push_back(i);
+  };
+  const auto expected = [](const CaseResult& one) { return one.record.observed.in("fail"); };
+  add([](const CaseResult& one) { return needs_attention(one); });
+  add([&](const CaseResult& one) { return !needs_attention(one) && expected(one); });
+  add([&](const CaseResult& one) { return !needs_attention(one) && !expected(one); });
+  if (order.size() > kDetailedCases) order.resize(kDetailedCases);
+  return {order.begin(), order.end()};
+}
+
+}  // namespace
+
+PageData page_data(const RunResult& run, const PageFacts& facts) {
+  PageData data;
+  json& value = data.run;
+  const record::Summary total = summary(run);
+  value["run"] = run_json(run);
+  value["exit_code"] = total.exit_code;
+  value["exit_meaning"] = record::meaning(static_cast<record::ExitCode>(total.exit_code));
+  value["finished"] = total.finished;
+  value["ending"] = total.ending;
+  value["wall_seconds"] = rounded(run.wall_seconds);
+  value["stack"] = stack_json(run.run.stack);
+  value["environment"] = run.run.stack.environment;
+  value["coverage"] = json::parse(record::to_json(total).dump())["coverage"];
+  value["lost_evidence"] = std::count_if(run.cases.begin(), run.cases.end(), lost_evidence);
+  add_cases(value, run);
+  add_axes(value, run);
+  add_checks(value, run, *facts.catalogue);
+  add_figures(value["cases"], run);
+
+  const std::set<std::size_t> full = detailed(run);
+  std::map<std::size_t, std::vector<Symptom>> symptoms_of;
+  json gains = json::object(), spans = json::array();
+  for (std::size_t i = 0; i < run.cases.size(); ++i) {
+    const CaseResult& one = run.cases[i];
+    const CaseDetail detail = full.contains(i) ? facts.detail_of(one.record) : CaseDetail{};
+    if (detail.gain)
+      gains[std::to_string(i)] = {rounded(detail.gain->low), rounded(detail.gain->high)};
+    if (one.record.observed.in("fail")) symptoms_of[i] = symptoms(one.record, detail.errors);
+    if (const auto span = facts.span_of(one.record))
+      spans.push_back({i, span->begin_ms, span->end_ms});
+    if (i % kCasesOfAChunk == 0) data.chunks.push_back(json::array());
+    data.chunks.back().push_back(detail_json(one, detail, full.contains(i)));
+  }
+  value["gains"] = gains;
+  value["spans"] = spans;
+  value["chunk_cases"] = kCasesOfAChunk;
+  value["groups"] = groups_json(run, facts, symptoms_of);
+  value["faults"] = faults_json(run, *facts.catalogue);
+  value["benefit"] = json::array();
+  for (const Benefit& one : benefits(run)) value["benefit"].push_back(to_json(one));
+  if (facts.hazards) value["hazards"] = hazards_json(*facts.hazards, *facts.catalogue);
+  if (facts.cross_run) value["cross_run"] = cross_run_json(*facts.cross_run);
+  return data;
+}
+
+}  // namespace graphproof::reports
