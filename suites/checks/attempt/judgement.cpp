@@ -90,8 +90,23 @@ void Judgement::absent(const RankFiles& files, std::string thing,
   if (!missing_ || earlier(missing, *missing_)) missing_ = std::move(missing);
 }
 
+std::optional<std::string> Judgement::unobserved() {
+  for (const RankFiles& files : attempt_.ranks)
+    for (const record::UnobservedLine& line : lines<record::UnobservedLine>(files))
+      if (line.check == check_) return concat("rank ", files.rank, " cannot show it: ", line.why);
+  return std::nullopt;
+}
+
 record::CheckResult Judgement::result(std::string summary, std::string want) {
   if (settled_ && !damage_) return *settled_;
+  if (auto reason = unobserved(); reason && !defect_ && !damage_) {
+    return as(record::Result::unexercised,
+              {.what = "",
+               .got = std::move(*reason),
+               .want = std::move(want),
+               .why = "a check without evidence neither passes nor fails",
+               .next = "see docs/reference/evidence.md, kind `unobserved`"});
+  }
   if (!defect_) {
     for (const RankFiles& files : attempt_.ranks)
       if (!confirmed_.contains(files.rank)) absent(files, "evidence for this check");

@@ -1,7 +1,7 @@
 // Collects what one check finds and turns it into a result. A defect takes precedence over missing
 // evidence. Missing evidence is a failure if the rank finished the case; otherwise the check is
 // unexercised. A pass needs confirmed evidence of every rank, so that no check passes by reading
-// nothing.
+// nothing. If a rank says that it leaves no evidence for the check, the check cannot pass.
 #pragma once
 
 #include <map>
@@ -97,6 +97,8 @@ class Judgement {
 
  private:
   void damaged(const RankFiles& files, std::string_view kind);
+  /// Why a rank says that it leaves no evidence for this check; nothing if none does.
+  std::optional<std::string> unobserved();
   record::CheckResult as(record::Result word, record::Message message,
                          std::optional<int> rank = std::nullopt) const;
   std::string repro() const;

@@ -90,5 +90,25 @@ TEST(CaptureStatus, OfAFailedCaptureLeavesTheVotesToAgree) {
   EXPECT_EQ(votes.result, record::Result::unexercised) << record::to_text(votes.message);
 }
 
+TEST(CaptureStatus, ARankThatLeavesNoEvidenceForItCannotPassItButCanFailIt) {
+  const auto unobserved = [](Attempt& a) {
+    add(a, 0,
+        {{"kind", "unobserved"},
+         {"check", "D19.capture_status"},
+         {"why", "stand_in: no CUDA graph was captured"}});
+  };
+  const nlohmann::json axes = {{"impl", "full_iteration"}};
+  const record::CheckResult clean = judge_one("D19.capture_status", axes, unobserved);
+  EXPECT_EQ(clean.result, record::Result::unexercised);
+  EXPECT_EQ(clean.message.got, "rank 0 cannot show it: stand_in: no CUDA graph was captured");
+  EXPECT_EQ(judge_one("D15.census", axes, unobserved).result, record::Result::pass)
+      << "another check";
+  const record::CheckResult defect = judge_one("D19.capture_status", axes, [&](Attempt& a) {
+    unobserved(a);
+    add(a, 0, refused_operator());
+  });
+  EXPECT_EQ(defect.result, record::Result::fail);
+}
+
 }  // namespace
 }  // namespace graphproof::checks

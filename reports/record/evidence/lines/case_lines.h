@@ -166,6 +166,23 @@ struct TeardownLine {
   }
 };
 
+struct UnobservedLine {
+  static constexpr std::int64_t kSince = 11;
+  static constexpr std::string_view
+      kKind = "unobserved",
+      kDoc =
+          "A check that the rank leaves no evidence for, and why. It ends unexercised, unless the "
+          "evidence shows a defect.";
+  std::string check, why;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("check", &UnobservedLine::check, "name of the check", "D19.capture_status", kFilled);
+    field("why", &UnobservedLine::why, "why it cannot be answered",
+          "stand_in: CPU tensors on a recorder of operators; no CUDA graph was captured", kFilled);
+  }
+};
+
 struct EndLine {
   static constexpr std::string_view kKind = "end",
                                     kDoc = "The last line: whether the case ran to its end.";
@@ -186,6 +203,6 @@ struct EndLine {
 
 /// The kinds of this file, in the order of the reference page.
 using CaseKinds = Kinds<StartLine, PhaseLine, ConfigLine, VoteLine, ErrorLine, RefusedLine,
-                        TeardownLine, EndLine>;
+                        TeardownLine, UnobservedLine, EndLine>;
 
 }  // namespace graphproof::record
