@@ -1,0 +1,103 @@
+"""One case on one rank: its set-up, its arms and its teardown. The order is that of suites/rank."""
+
+import contextlib
+import os
+
+import torch
+
+from graphproof import configuration, phase, planted
+from graphproof.arms.arm import Arm, Parts, make_inputs
+from graphproof.arms.order import keep_last, run_eager, run_free, run_lockstep, run_solo
+from graphproof.case import Case
+from graphproof.message import Error
+from graphproof.subjects import available, builder
+from graphproof.teardown import tear_down
+
+
+def refuse_what_has_no_arms(case: Case) -> None:
+    """Error for axes that this rank program has no arms for. The rules of the matrix keep such
+    cases from being planned."""
+    for axis, allowed in (("schedule", "train"), ("shape_buckets", 0)):
+        if case.axis(axis, allowed) != allowed:
+            raise Error(f"axis {axis} of a case with subject {case.axis('subject', 'script')}",
+                        str(case.axes[axis]), str(allowed),
+                        "the arms of Python subjects train steps of one shape",
+                        "run this case with subject=reference")
+
+
+def write_unobserved(scope, device, subject, case: Case) -> None:
+    """Names the checks that this rank leaves no evidence for, and why. They end unexercised."""
+    checks = dict(device.unobserved)
+    if case.world_size > 1:
+        checks["D25.collective_ledger"] = "collectives of PyTorch's process groups are not listed"
+        checks["D53.layout_reference"] = "there is no model of a single rank to compare with"
+    checks.update(subject.unobserved)
+    for check, why in sorted(checks.items()):
+        scope.write("unobserved", check=check, why=why)
+
+
+def run_case(batch_run, scope, listed, last: bool) -> None:
+    """Runs the case. CaseFailure or PeerFailure, once the evidence has the reason."""
+    kept, inputs, state = [], [], {}
+    place, batch = batch_run.place, batch_run.batch
+
+    def init() -> None:
+        name = str(listed.axes.get("subject", "script"))
+        batch_run.start(name)
+        case = state["case"] = Case(listed.axes, batch.seed, place.rank, place.world_size,
+                                    batch_run.device.torch_device)
+        scope.votes_through(batch_run.world.vote)
+        refuse_what_has_no_arms(case)
+        configuration.apply(case)
+        if place.world_size > 1 or name in ("fsdp2", "megatron_core"):
+            batch_run.world.join_group(batch_run.device.backend)
+        state["build"] = builder(name, os.environ.get("GRAPHPROOF_SCRIPT"))
+        planted.plant(case.axis("fault", "none"))
+        configuration.write(scope, batch_run.device, case, available(name).get("packages", {}))
+
+    scope.enter(phase.INIT, "", 0)
+    scope.section(phase.INIT, init)
+    case, device = state["case"], batch_run.device
+    stream = torch.cuda.Stream()
+    parts = Parts(scope=scope, device=device, case=case, build=state["build"], stream=stream)
+    with torch.cuda.stream(stream) if device.name == "cuda" else contextlib.nullcontext():
+        _run_arms(parts, kept, inputs)
+        tear_down(parts, batch_run.world, kept, inputs, batch.limits_ms,
+                  case.teardown == "comm_first", last)
+
+
+def _run_arms(parts: Parts, kept: list, inputs: list) -> None:
+    scope, case, state = parts.scope, parts.case, {}
+
+    def build() -> None:
+        state["eager_a"] = Arm(parts, "eager_a", graphs=False, free=False)
+        inputs.extend(make_inputs(parts, state["eager_a"]))
+        parts.device.synchronize()
+
+    def eager() -> None:
+        arm = state.pop("eager_a")
+        history = run_eager(parts, inputs, arm)
+        # eager_a stays alive, so that the second run has other addresses, and a dependence on
+        # addresses is found.
+        run_solo(parts, "solo_eager", False, inputs, ("eager_a", history, "eager_repeats"))
+        state["results"] = history.last()
+        write_unobserved(scope, parts.device, arm.subject, case)
+        arm.close()
+
+    def lockstep() -> None:
+        state["lockstep"] = run_lockstep(parts, inputs, kept)
+
+    def solo() -> None:
+        keep_last(parts, kept)
+        run_solo(parts, "solo_graph", True, inputs,
+                 ("lockstep_graph", state["lockstep"], "graph_repeats"))
+
+    scope.enter(phase.BUILD, "", 0)
+    scope.section(phase.BUILD, build)
+    scope.section(phase.EAGER, eager)
+    if not case.graphs:
+        return
+    scope.section(phase.REPLAY, lockstep)
+    scope.section(phase.REPLAY, lambda: run_free(parts, inputs, state["results"], kept))
+    scope.section(phase.COMPARE, lambda: None)
+    scope.section(phase.REPLAY, solo)

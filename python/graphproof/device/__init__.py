@@ -1,0 +1,1 @@
+"""What arms need of a device: graphs that are observed, memory, delays, generators."""

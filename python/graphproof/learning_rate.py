@@ -1,0 +1,105 @@
+"""The learning rate of each step, and the rate that an update really used.
+
+The host sets another rate before every step. The rate in effect is measured from how far a
+parameter moved, as in suites/case/learning_rate.cpp: p' = p - r g, so r is the least squares
+solution of (p - p') = r g.
+"""
+
+import math
+from dataclasses import dataclass
+
+import torch
+
+from graphproof.subject import gradient_of, local
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """start * (1 - decay * step), at least `least`; there it alternates, so that no two
+    consecutive steps have the same rate."""
+    start: float
+    decay: float
+    least: float
+
+    def at(self, step: int) -> float:
+        rate = self.start * (1.0 - self.decay * step)
+        return rate if rate >= self.least else self.least * (1.0 if step % 2 == 0 else 0.9)
+
+
+SGD = Schedule(start=0.1, decay=0.05, least=0.01)
+ADAM = Schedule(start=0.001, decay=0.05, least=0.0001)
+
+
+def is_adam(optimizer) -> bool:
+    return isinstance(optimizer, torch.optim.Adam)  # AdamW is one
+
+
+def schedule_of(optimizer) -> Schedule:
+    return ADAM if is_adam(optimizer) else SGD
+
+
+def set_rate(optimizer, rate: float) -> None:
+    """Sets the rate as a training loop does: into the tensor if it is one, else as a number."""
+    for group in optimizer.param_groups:
+        if isinstance(group["lr"], torch.Tensor):
+            group["lr"].fill_(rate)
+        else:
+            group["lr"] = rate
+
+
+def watched(optimizer):
+    """The parameter whose movement is measured: the largest, because its many elements give the
+    most precise estimate. Returns (parameter, its group)."""
+    pairs = [(parameter, group) for group in optimizer.param_groups
+             for parameter in group["params"]]
+    return max(pairs, key=lambda pair: pair[0].numel())
+
+
+def unknown_update(optimizer) -> str:
+    """Why the update of this optimizer cannot be computed again; empty if it can."""
+    if optimizer is None:
+        return "the subject has no optimizer"
+    for group in optimizer.param_groups:
+        if group.get("maximize") or group.get("amsgrad"):
+            return "maximize and amsgrad are not computed again"
+        if type(optimizer) is torch.optim.SGD and (group["momentum"] or group["dampening"]):
+            return "the update of SGD with momentum is not computed again"
+    if type(optimizer) is not torch.optim.SGD and not is_adam(optimizer):
+        return f"the update of {type(optimizer).__name__} is not known"
+    return ""
+
+
+def effective_rate(optimizer, before: torch.Tensor, rate: float, steps: int) -> tuple:
+    """The rate by which the watched parameter moved from `before`, and the largest error of this
+    measurement. NaN twice if the gradient is zero. `steps` counts the optimizer's steps. Waits for
+    the device."""
+    parameter, group = watched(optimizer)
+    decay = group["weight_decay"]
+    start = before.double()
+    half_ulps, roundings = 0.0, 1.0
+    if is_adam(optimizer):
+        state = optimizer.state[parameter]
+        beta1, beta2 = (float(beta) for beta in group["betas"])
+        root = local(state["exp_avg_sq"]).double().sqrt() / math.sqrt(1 - beta2 ** steps)
+        direction = local(state["exp_avg"]).double() / (root + group["eps"]) / (1 - beta1 ** steps)
+        half_ulps = 16.0  # eight roundings, twice that for the devices' own root and division
+        # The optimizer has 1 - beta^t in fp32, where little is left of it in the first steps. The
+        # base, its power and the difference are rounded; the second one enters through a root.
+        half_ulps += (steps + 3) * (1 / (1 - beta1 ** steps) + 0.5 / (1 - beta2 ** steps))
+        decoupled = isinstance(optimizer, torch.optim.AdamW) or group.get("decoupled_weight_decay")
+        if decay and decoupled:
+            direction = direction + decay * start
+            half_ulps, roundings = half_ulps + 2, roundings + 1
+    else:
+        direction = gradient_of(parameter).double()
+        if decay:
+            direction = direction + decay * start
+            half_ulps, roundings = half_ulps + 2, roundings + 1
+    end = local(parameter.detach()).double()
+    moved_g, g_g, g_end = torch.stack([((start - end) * direction).sum(),
+                                       (direction * direction).sum(),
+                                       (direction * end).abs().sum()]).tolist()
+    if not g_g > 0:
+        return math.nan, math.nan
+    half_ulp = torch.finfo(parameter.dtype).eps / 2
+    return moved_g / g_g, half_ulp * (roundings * g_end / g_g + (2 + half_ulps) * abs(rate))

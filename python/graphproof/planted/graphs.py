@@ -1,0 +1,81 @@
+"""Faults in the class torch.cuda.CUDAGraph and around its launches."""
+
+import torch
+
+from graphproof import subject
+from graphproof.arms import arm
+
+
+def _base():
+    """The class below the observed one, so that the observer sees what a library would see."""
+    return torch.cuda.CUDAGraph.__mro__[1]
+
+
+def _generators() -> list:
+    return [torch.default_generator, *(torch.cuda.default_generators
+                                       if torch.cuda.is_initialized() else ())]
+
+
+def frozen_generators() -> None:
+    base = _base()
+    begin, replay = base.capture_begin, base.replay
+
+    def capture_begin(self, *args, **kwargs):
+        self.numbers = [(generator, generator.get_state()) for generator in _generators()]
+        begin(self, *args, **kwargs)
+
+    def frozen(self):
+        for generator, state in self.numbers:
+            generator.set_state(state)
+        replay(self)
+
+    base.capture_begin, base.replay = capture_begin, frozen
+
+
+def empty_launches() -> None:
+    base = _base()
+    replay, count = base.replay, [0]
+
+    def sometimes(self):
+        count[0] += 1
+        if count[0] % 3:
+            replay(self)
+
+    base.replay = sometimes
+
+
+def kept_alive() -> None:
+    _base().reset = lambda self: _kept.append(self)
+
+
+_kept = []  # the graphs of kept_alive()
+
+
+def losses_not_copied() -> None:
+    def capture(step, batch, mode):
+        captured = clean(step, batch, mode)
+        run = captured.step
+
+        def replay(fresh):
+            run(fresh)
+            return captured.losses
+
+        captured.step = replay
+        return captured
+
+    clean, arm.capture_whole_step = arm.capture_whole_step, capture
+
+
+def inputs_not_copied() -> None:
+    subject.copy_into = lambda static, batch: None
+
+
+def launched_twice() -> None:
+    graph = torch.cuda.CUDAGraph
+    replay = graph.replay
+
+    def twice(self):
+        replay(self)
+        replay(self)
+
+    graph.replay = twice

@@ -1,0 +1,133 @@
+"""One case on one rank: its phases, its votes, and how an exception becomes evidence.
+
+The rules are those of suites/case/case_scope.cpp, so that the checks of votes and phases see the
+same from both rank programs.
+"""
+
+import os
+import time
+import traceback
+
+from graphproof.heartbeat import monotonic_ms
+from graphproof.message import Error
+
+EXIT_PLANTED = 12  # a rank that the axis env.GRAPHPROOF_EXIT ends on purpose
+CODE_WITHOUT_NUMBER = 1
+OUT_OF_MEMORY = 2  # cudaErrorMemoryAllocation, which PyTorch's exception does not name
+EARLY_EXIT_VARIABLE = "GRAPHPROOF_EXIT"
+
+
+class PeerFailure(Exception):
+    """Another rank voted that a phase failed. This rank's evidence has the vote."""
+
+
+class CaseFailure(Exception):
+    """This rank met an error. Its evidence has it."""
+
+
+def error_type(error: BaseException) -> tuple:
+    """The library and the number of an error, as the `error` line has them."""
+    code = getattr(error, "error_code", None)
+    text = str(error)
+    if "NCCL" in text:
+        return "nccl", int(code or 0)
+    if type(error).__name__ == "OutOfMemoryError":
+        return "cuda", OUT_OF_MEMORY
+    if type(error).__name__ == "AcceleratorError" or "CUDA error" in text:
+        return "cuda", int(code or 0)
+    return "exception", 0
+
+
+def place_of(error: BaseException) -> str:
+    """The innermost line of code that raised the error."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return f"{os.path.basename(frames[-1].filename)}:{frames[-1].lineno} {frames[-1].name}" \
+        if frames else ""
+
+
+class CaseScope:
+    """Used from the thread that runs the case; `write` from any thread."""
+
+    def __init__(self, evidence, heartbeat, rank: int):
+        self._evidence, self._heartbeat = evidence, heartbeat
+        self._vote = None
+        self._boundary, self.phase, self.arm, self.step = "validate", "validate", "", 0
+        self._spent, self._since = {}, time.monotonic()
+        self._failure_voted = False
+        ends = os.environ.get(EARLY_EXIT_VARIABLE, "")
+        phase, _, of_rank = ends.partition(",")
+        self._ends_in = phase if of_rank == str(rank) else None
+
+    def write(self, kind: str, **fields) -> None:
+        self._evidence.write(kind, **fields)
+
+    def votes_through(self, vote) -> None:
+        """`vote(boundary, code)` returns the codes of all ranks. Before that nobody can vote."""
+        self._vote = vote
+
+    def spent(self, phase: str, ms: float) -> None:
+        self._spent[(phase, "")] = self._spent.get((phase, ""), 0.0) + ms
+
+    def _account(self) -> None:
+        now = time.monotonic()
+        key = (self.phase, self.arm)
+        self._spent[key] = self._spent.get(key, 0.0) + (now - self._since) * 1000
+        self._since = now
+
+    def enter(self, phase: str, arm: str, step: int) -> None:
+        self._account()
+        self.phase, self.arm, self.step = phase, arm, step
+        self._heartbeat.phase(phase, arm, step)
+        if self._ends_in == phase:
+            os._exit(EXIT_PLANTED)
+
+    def boundary(self, phase: str) -> None:
+        """The phase that the next vote ends, also after a failure."""
+        self._boundary = phase
+
+    def write_phases(self) -> None:
+        self._account()
+        for (phase, arm), ms in self._spent.items():
+            self.write("phase", phase=phase, arm=arm, ms=ms)
+        self._spent.clear()
+
+    def vote(self, code: int) -> None:
+        self._failure_voted = self._failure_voted or code != 0
+        codes = self._vote(self._boundary, code)
+        self.write("vote", phase=self._boundary, codes=codes)
+        failed = ", ".join(f"rank {rank} with code {one}"
+                           for rank, one in enumerate(codes) if one != 0)
+        if code == 0 and failed:
+            raise PeerFailure(f"vote after phase {self._boundary}; got {failed}; want no error on "
+                              "any rank; no rank may enter a collective without its peers; next: "
+                              "read the evidence of that rank")
+
+    def report(self, error: BaseException) -> int:
+        """Writes the error and returns its code for a vote."""
+        kind, code = error_type(error)
+        message = str(error) if isinstance(error, Error) else f"{type(error).__name__}: {error}"
+        self.write("error", phase=self.phase, arm=self.arm, step=self.step, type=kind, code=code,
+                   call=place_of(error), message=message)
+        return code or CODE_WITHOUT_NUMBER
+
+    def section(self, boundary: str, work) -> None:
+        """Runs `work` and votes for `boundary`. After an error it votes too, so that no rank waits.
+        An exception of a user's code, SystemExit among them, ends the case and not the evidence."""
+        self._boundary = boundary
+        try:
+            work()
+        except PeerFailure:
+            raise
+        except (Exception, SystemExit) as error:
+            traceback.print_exception(error)
+            code = self.report(error)
+            if not self._failure_voted and self._vote:
+                try:
+                    self.vote(code)
+                except Exception as vote_error:
+                    self.report(vote_error)
+            raise CaseFailure(str(error)) from error
+        self.vote(0)
+
+
+__all__ = ["CaseFailure", "CaseScope", "PeerFailure", "monotonic_ms"]

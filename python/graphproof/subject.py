@@ -1,0 +1,158 @@
+"""What a subject is: a model with its step, its inputs, and its own means of capture.
+
+A file of the user defines `build(case) -> Subject`. It is called once for each arm and must build
+the same model each time; the seeds of Python and PyTorch are set before each call.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import torch
+
+from graphproof.message import Error
+
+
+@dataclass
+class Captured:
+    """A captured step, as capture() returns it.
+
+    `step(batch)` runs a step with the graphs and returns the losses, one for each microbatch; the
+    caller keeps them, so they must not be the memory that the next replay writes.
+    `inputs` and `losses` are the static tensors of the graphs, as far as there are any.
+    """
+    step: Callable
+    inputs: dict = field(default_factory=dict)  # name -> static tensor
+    losses: torch.Tensor | None = None
+    close: Callable = lambda: None
+
+
+@dataclass
+class Subject:
+    """A model under test. All tensors are on the case's device.
+
+    model      -- the module; its parameters with gradients are compared after each step.
+    step       -- step(batch) -> losses, a tensor with one loss for each microbatch. It sets the
+                  gradients to zero at its beginning, so that they can be read after it, and ends
+                  with the optimizer.
+    batch      -- batch(step) -> any nest of tensors: the inputs of step number `step`. The same
+                  number gives the same values.
+    optimizer  -- an optimizer of torch.optim, or None for inference.
+    layers     -- the modules whose forward passes are counted: as many as axis `layers` says.
+    capture    -- capture(step, batch) -> Captured, or None for one graph of the whole step.
+    graphs     -- the names of the graphs in the order of their capture, if it is not None.
+    captured_modules -- for each graph the module that it captures on its own, or None.
+    generators -- generators() -> {name: torch.Generator} of the device, besides the default one,
+                  that the step draws from. The subject registers them with its graphs.
+    skipped    -- how many steps the optimizer has left out so far, as a loss scaler does.
+    unobserved -- check -> why the subject leaves no evidence for it.
+    keeps_masks -- whether the masks of torch.nn.Dropout can be kept, for which its forward is
+                  replaced.
+    exclusive  -- whether the graphs of one arm must go before another arm captures, because the
+                  library keeps them in one place of the process.
+    close      -- called once at the end of an arm, after the graphs were dropped.
+    """
+    model: torch.nn.Module
+    step: Callable
+    batch: Callable
+    optimizer: torch.optim.Optimizer | None = None
+    layers: Sequence[torch.nn.Module] = ()
+    capture: Callable | None = None
+    graphs: Sequence[str] = ("training",)
+    captured_modules: dict = field(default_factory=dict)
+    generators: Callable = dict
+    keeps_masks: bool = True
+    exclusive: bool = False
+    skipped: Callable = lambda: 0
+    unobserved: dict = field(default_factory=dict)
+    close: Callable = lambda: None
+
+
+def checked(subject, case) -> Subject:
+    """The subject, if it is one that arms can run. Error, which names what is wrong, otherwise."""
+    def refuse(got: str, want: str, next: str):
+        raise Error("build(case) returned something that cannot be run", got, want,
+                    "the arms of a case are built from it", next)
+    if not isinstance(subject, Subject):
+        refuse(type(subject).__name__, "a graphproof.Subject", "return Subject(model=..., ...)")
+    if not isinstance(subject.model, torch.nn.Module):
+        refuse(f"model {type(subject.model).__name__}", "a torch.nn.Module",
+               "wrap what you train into a module")
+    for name in ("step", "batch"):
+        if not callable(getattr(subject, name)):
+            refuse(f"{name} {getattr(subject, name)!r}", "a function",
+                   f"give Subject the function {name}")
+    if len(subject.layers) != case.stage_layers:
+        refuse(f"{len(subject.layers)} layers", f"{case.stage_layers}, by axis layers",
+               "pass the modules whose forward passes count as layers=[...], and build as many as "
+               "case.layers says")
+    return subject
+
+
+def local(tensor: torch.Tensor) -> torch.Tensor:
+    """This rank's part of a distributed tensor; any other tensor as it is."""
+    return getattr(tensor, "_local_tensor", tensor)
+
+
+def whole(tensor: torch.Tensor) -> torch.Tensor:
+    """A distributed tensor gathered from all ranks, which all call this; any other as it is."""
+    return tensor.full_tensor() if hasattr(tensor, "full_tensor") else tensor
+
+
+def gradient_of(parameter: torch.Tensor) -> torch.Tensor | None:
+    """The gradient that the optimizer reads: Megatron-Core adds them up in `main_grad`."""
+    gradient = getattr(parameter, "main_grad", None)
+    gradient = parameter.grad if gradient is None else gradient
+    return None if gradient is None else local(gradient)
+
+
+def tensors_of(batch, prefix: str = "input") -> list:
+    """The tensors of a nest of tuples, lists and dicts: [("input:0.tokens", tensor)]."""
+    if isinstance(batch, torch.Tensor):
+        return [(prefix, batch)]
+    if isinstance(batch, dict):
+        items = batch.items()
+    elif isinstance(batch, (tuple, list)):
+        items = enumerate(batch)
+    else:
+        return []
+    separator = ":" if prefix == "input" else "."
+    return [pair for key, value in items
+            for pair in tensors_of(value, f"{prefix}{separator}{key}")]
+
+
+def copied(batch):
+    """A nest of the same shape with clones of its tensors."""
+    if isinstance(batch, torch.Tensor):
+        return batch.clone()
+    if isinstance(batch, dict):
+        return {key: copied(value) for key, value in batch.items()}
+    if isinstance(batch, (tuple, list)):
+        return type(batch)(copied(value) for value in batch)
+    return batch
+
+
+def copy_into(static, batch) -> None:
+    """Copies the tensors of `batch` into those of `static`, which has the same shape."""
+    for (name, old), (_, new) in zip(tensors_of(static), tensors_of(batch), strict=True):
+        if old.shape != new.shape:
+            raise Error(f"{name} of a replayed step", str(tuple(new.shape)),
+                        f"{tuple(old.shape)}, as captured", "a graph has fixed shapes",
+                        "pad the inputs to one shape")
+        old.copy_(new)
+
+
+def capture_whole_step(step: Callable, batch, mode: str) -> Captured:
+    """One graph of `step` with static inputs, as PyTorch's guide has it (whole-network capture).
+    The warm-up has happened: the arms ran eager steps on the stream of the capture before."""
+    static = copied(batch)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph, stream=torch.cuda.current_stream(), capture_error_mode=mode):
+        losses = step(static)
+
+    def replay(fresh):
+        copy_into(static, fresh)
+        graph.replay()
+        return losses.detach().clone()
+
+    return Captured(step=replay, inputs=dict(tensors_of(static)), losses=losses.detach(),
+                    close=graph.reset)

@@ -1,0 +1,121 @@
+"""Subject `torch`: the workflows of PyTorch's own guide to CUDA graphs, by its own classes.
+
+impl manual          one graph of the whole step: forward, backward of all microbatches, optimizer.
+impl full_iteration  one graph of forward and backward; the optimizer is eager, or with axis
+                     optimizer_graph a second graph (partial capture, two graphs in one pool).
+impl callables       torch.cuda.make_graphed_callables over the layers, or over the modules that
+                     axis modules names; the optimizer likewise.
+"""
+
+import contextlib
+
+import torch
+
+from graphproof.case import Case
+from graphproof.subject import Captured, Subject
+from graphproof.subjects.gpt import make_batch
+from graphproof.subjects.training import Training
+from graphproof.subjects.translation import require
+
+# make_graphed_callables warms up by itself; DDP needs eleven passes, everything else three.
+WARMUPS, DDP_WARMUPS = 3, 11
+
+
+class TorchTraining(Training):
+    """The step with torch.cuda.make_graphed_callables for a part of the model."""
+
+    def capture_callables(self, step, batch: dict) -> Captured:
+        case, modules = self.case, self.captured_modules()
+        before = [module.forward for module in modules]
+        shape = (case.microbatch_size, case.seq_length, case.hidden)
+        warmups = DDP_WARMUPS if self.in_ddp() else WARMUPS
+        with graphs_made() as graphs, self.autocast():
+            # One call makes one pool for all of its graphs.
+            for group in self.groups(modules):
+                samples = tuple((torch.randn(shape, device=case.device, requires_grad=True),)
+                                for _ in group)
+                torch.cuda.make_graphed_callables(tuple(group), samples, warmups,
+                                                  allow_unused_input=True)
+        update = self.captured_update(graphs)
+
+        def replay(fresh):
+            losses = self.forward_backward(fresh)
+            update()
+            return losses
+
+        def close():
+            for module, forward in zip(modules, before):
+                module.forward = forward
+            for graph in graphs:
+                graph.reset()
+            graphs.clear()
+
+        return Captured(step=replay, close=close)
+
+    def groups(self, modules: list) -> list:
+        """The modules by call of make_graphed_callables: one for all, or one for each module."""
+        return [[module] for module in modules] if self.case.pool == "per_graph" else [modules]
+
+    def captured_modules(self) -> list:
+        """The modules of axis modules in the order in which they run; whole layers if it is
+        empty."""
+        if not self.case.modules:
+            return self.layers
+        return [getattr(layer, name) for layer in self.layers for name in ("attn", "mlp")
+                if name in self.case.modules]
+
+    def callables_names(self) -> list:
+        """The names of the graphs in the order in which make_graphed_callables captures them."""
+        kinds = [name for name in ("attn", "mlp") if name in self.case.modules] or ["layer"]
+        names = [f"layers.{layer}.{kind}" for layer in range(len(self.layers)) for kind in kinds]
+        return [f"{name}.{way}" for group in self.groups(names)
+                for way, ordered in (("forward", group), ("backward", group[::-1]))
+                for name in ordered]
+
+
+@contextlib.contextmanager
+def graphs_made():
+    """The list of graphs that are made inside, because make_graphed_callables does not hand its
+    graphs out and they have to be destroyed before the communicators."""
+    graphs, graph_class = [], torch.cuda.CUDAGraph
+
+    def noted(*args):
+        graphs.append(graph_class(*args))
+        return graphs[-1]
+
+    torch.cuda.CUDAGraph = noted
+    try:
+        yield graphs
+    finally:
+        torch.cuda.CUDAGraph = graph_class
+
+
+def build(case: Case) -> Subject:
+    """The subject of a case. Error for axes without a counterpart in PyTorch alone."""
+    require(case, "torch", impl=("none", "manual", "full_iteration", "callables"), tp=1, pp=1,
+            vpp=1, cp=1, ep=1, etp=1, model="gpt", experts=0, precision=("fp32", "bf16", "fp16"),
+            fp8_weights=False, packed=False, distributed_optimizer=False, nan_check_loss=False,
+            nan_check_grad=False, cpu_offload=False, delay_wgrad=False, inference_scope="none",
+            overlap_param_gather=False, grad_accumulation_fusion=False, tied_embeddings=False,
+            kv_groups=0, overlap_ep_comm=False, sequence_parallel=False,
+            position_embedding="rope", pool=("single", "per_graph"))
+    training = TorchTraining(case)
+    names, capture, captured = ["training"], None, {}
+    if case.impl == "full_iteration":
+        capture = training.capture_iteration
+    elif case.impl == "callables":
+        names, capture = training.callables_names(), training.capture_callables
+        modules = iter(training.captured_modules())
+        captured = {name: next(modules) for name in names if name.endswith(".forward")}
+    if case.optimizer_graph and case.impl != "manual":
+        names = [*names, "optimizer"]
+    unobserved = {}
+    if case.precision == "fp16":
+        unobserved["D04.loss_scale"] = "GradScaler does not tell which scale a backward used"
+    if case.recompute != "none":
+        unobserved["D42.recompute"] = "torch.utils.checkpoint keeps no record of what it recomputes"
+    return Subject(model=training.model, step=training.step, optimizer=training.optimizer,
+                   batch=lambda step: make_batch(case, step), layers=training.layers,
+                   capture=capture, graphs=names, captured_modules=captured,
+                   unobserved=unobserved,
+                   skipped=lambda: int(training.skipped_steps))

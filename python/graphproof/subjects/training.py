@@ -1,0 +1,154 @@
+"""The training step of subjects of PyTorch alone: model, autocast, loss scale, optimizer.
+
+Subclasses change what a subject changes: how the model is wrapped, cast and reduced.
+"""
+
+import contextlib
+
+import torch
+import torch.distributed as dist
+from torch import nn
+
+from graphproof.case import Case
+from graphproof.subject import Captured, copied, copy_into, tensors_of
+from graphproof.subjects.gpt import DROPOUT, Gpt
+
+WEIGHT_DECAY = 0.01
+CLIPPED_NORM = 1.0
+NEVER = 1 << 30  # steps until a static loss scale would grow
+
+
+def optimizer_of(case: Case, model: nn.Module) -> torch.optim.Optimizer:
+    """The optimizer of torch.optim that the case asks for. A captured one has its learning rate in
+    a tensor, because a number would be frozen at the capture."""
+    captured = case.impl == "manual" or case.optimizer_graph
+    matrices = [p for p in model.parameters() if p.dim() > 1]
+    others = [p for p in model.parameters() if p.dim() <= 1]
+    decay = WEIGHT_DECAY if case.weight_decay else 0.0
+    groups = [{"params": matrices, "weight_decay": decay}]
+    if others:
+        groups.append({"params": others, "weight_decay": 0.0})
+    kind = case.axis("optimizer_kernels", "single")
+    options = {"fused": kind == "fused", "foreach": kind == "foreach"}
+
+    def rate(value: float):
+        return torch.tensor(value, device=case.device) if captured else value
+
+    if case.optimizer == "sgd":
+        return torch.optim.SGD(groups, lr=rate(0.1), **options)
+    return torch.optim.Adam(groups, lr=rate(0.001), capturable=captured, **options)
+
+
+class Training:
+    """A model, its optimizer and its step. `model_class(case)` makes a module with `layers` whose
+    forward(tokens, labels) returns a loss."""
+
+    model_class = Gpt
+
+    def __init__(self, case: Case):
+        self.case = case
+        self.model = self.model_class(case).to(case.device)
+        self.layers = list(self.model.layers)
+        self.trained = self.wrapped()
+        self.optimizer = optimizer_of(case, self.model)
+        self.parameters = list(self.model.parameters())
+        self.scaler = None
+        if case.precision == "fp16":
+            interval = NEVER if case.loss_scale == "static" else 2000
+            self.scaler = torch.amp.GradScaler(case.device, growth_interval=interval)
+        # Steps that were left out because a gradient was infinite. Counted on the device.
+        self.skipped_steps = torch.zeros((), device=case.device)
+
+    def wrapped(self) -> nn.Module:
+        """What forward passes call: the model, in DistributedDataParallel if gradients are reduced
+        during the backward pass. Called once, before the optimizer is made."""
+        if self.case.world_size == 1 or not self.case.overlap_grad_reduce:
+            return self.model
+        devices = None if self.case.device == "cpu" else [torch.cuda.current_device()]
+        return nn.parallel.DistributedDataParallel(self.model, device_ids=devices,
+                                                   broadcast_buffers=False)
+
+    def in_ddp(self) -> bool:
+        return isinstance(self.trained, nn.parallel.DistributedDataParallel)
+
+    def reduces_now(self, last: bool):
+        """The context of a microbatch. Gradients are reduced after the last one."""
+        if self.in_ddp() and not last:
+            return self.trained.no_sync()
+        return contextlib.nullcontext()
+
+    def reduce(self) -> None:
+        """Averages gradients over the ranks, if nothing has done so yet."""
+        if self.case.world_size > 1 and not self.in_ddp():
+            for parameter in self.parameters:
+                dist.all_reduce(parameter.grad)
+                parameter.grad.div_(self.case.world_size)
+
+    def autocast(self):
+        if self.case.precision not in ("bf16", "fp16"):
+            return contextlib.nullcontext()
+        dtype = torch.bfloat16 if self.case.precision == "bf16" else torch.float16
+        return torch.autocast(self.case.device, dtype=dtype,
+                              cache_enabled=self.case.axis("autocast_cache", False))
+
+    def forward_backward(self, batch: dict) -> torch.Tensor:
+        """Losses [microbatches]. The gradients are the mean over the microbatches and ranks."""
+        self.optimizer.zero_grad(set_to_none=False)
+        losses = []
+        for index in range(self.case.microbatches):
+            with self.reduces_now(last=index + 1 == self.case.microbatches):
+                with self.autocast():
+                    loss = self.trained(batch["tokens"][index], batch["labels"][index])
+                share = loss / self.case.microbatches
+                (self.scaler.scale(share) if self.scaler else share).backward()
+            losses.append(loss.detach())
+        self.reduce()
+        return torch.stack(losses)
+
+    def update(self) -> None:
+        if self.scaler:
+            self.scaler.unscale_(self.optimizer)
+        if self.case.clip_grad:
+            nn.utils.clip_grad_norm_(self.parameters, CLIPPED_NORM)
+        if not self.scaler:
+            self.optimizer.step()
+            return
+        self.scaler.step(self.optimizer)
+        for found_inf in self.scaler._found_inf_per_device(self.optimizer).values():
+            self.skipped_steps.add_(found_inf.reshape(()))
+        self.scaler.update()
+
+    def step(self, batch: dict) -> torch.Tensor:
+        losses = self.forward_backward(batch)
+        self.update()
+        return losses
+
+    # ---- captures
+
+    def captured_update(self, graphs: list):
+        """The optimizer: eager, or with axis optimizer_graph a graph in the pool of the others."""
+        if not self.case.optimizer_graph:
+            return self.update
+        graph = torch.cuda.CUDAGraph()
+        pool = graphs[0].pool() if graphs else None
+        with torch.cuda.graph(graph, pool=pool, stream=torch.cuda.current_stream(),
+                              capture_error_mode=self.case.capture_mode):
+            self.update()
+        graphs.append(graph)
+        return graph.replay
+
+    def capture_iteration(self, step, batch: dict) -> Captured:
+        static, graphs = copied(batch), [torch.cuda.CUDAGraph()]
+        with torch.cuda.graph(graphs[0], stream=torch.cuda.current_stream(),
+                              capture_error_mode=self.case.capture_mode):
+            losses = self.forward_backward(static)
+        update = self.captured_update(graphs)
+
+        def replay(fresh):
+            copy_into(static, fresh)
+            graphs[0].replay()
+            update()
+            return losses.clone()
+
+        return Captured(step=replay, inputs=dict(tensors_of(static)), losses=losses,
+                        close=lambda: [graph.reset() for graph in graphs])

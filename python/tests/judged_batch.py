@@ -1,0 +1,171 @@
+"""Test support: a batch of cases on the stand-in, judged by the real graphproof-judge."""
+
+import atexit
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+PHASES = ("validate", "init", "build", "eager", "warmup", "capture", "replay", "compare",
+          "teardown_graph", "teardown_comm", "teardown_process")
+LIMITS = {phase: 60_000 for phase in PHASES}
+RUN_ID = "20261121-101500-0000"
+
+
+def built(program: str) -> str:
+    return os.path.join(os.environ.get("GRAPHPROOF_BIN", os.path.join(ROOT, "build", "bin")),
+                        program)
+
+
+def default_axes() -> dict:
+    with open(os.path.join(ROOT, "matrix", "tables", "axes.json"), encoding="utf-8") as file:
+        text = re.sub(r"^\s*//.*$", "", file.read(), flags=re.M)
+    return {axis["name"]: axis["default"] for axis in json.loads(text)["axes"]}
+
+
+def axes_of(name: str) -> dict:
+    """The values of all axes of a case name such as "impl=manual,microbatches=2"."""
+    axes = {**default_axes(), "subject": "torch"}
+    for pair in re.split(r",(?![^()]*\))", name) if name else []:
+        axis, _, text = pair.partition("=")
+        old = axes.get(axis)
+        axes[axis] = text == "true" if isinstance(old, bool) or text in ("true", "false") else \
+            int(text) if isinstance(old, int) else \
+            text.split("+") if isinstance(old, list) else text
+    return axes
+
+
+class Server:
+    """The import server, started once for all tests of a process: imports take seconds."""
+
+    _shared = None
+
+    @classmethod
+    def shared(cls) -> "Server":
+        if cls._shared is None:
+            cls._shared = cls()
+        return cls._shared
+
+    def __init__(self):
+        self._process = subprocess.Popen(
+            [sys.executable, "-W", "ignore", "-m", "graphproof.server", "graphproof.case_run",
+             "graphproof.subjects.torch_subject"],
+            env={**os.environ, "PYTHONPATH": os.path.join(ROOT, "python"),
+                 "OMP_NUM_THREADS": "1"},
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        atexit.register(self.stop)
+
+    def run(self, requests: list) -> list:
+        """The exit codes of forked ranks, in the order of the requests."""
+        ids = []
+        for request in requests:
+            self._process.stdin.write(json.dumps(request) + "\n")
+            self._process.stdin.flush()
+        codes = {}
+        while len(codes) < len(requests):
+            answer = json.loads(self._process.stdout.readline())
+            if "error" in answer:
+                raise AssertionError(answer["error"])
+            if "code" in answer:
+                codes[answer["pid"]] = answer["code"]
+            else:
+                ids.append(answer["pid"])
+        return [codes[pid] for pid in ids]
+
+    def stop(self) -> None:
+        self._process.stdin.close()
+        self._process.wait()
+        self._process.stdout.close()
+
+
+class JudgedBatch:
+    """A run folder with one batch, whose cases the Python rank program runs."""
+
+    def __init__(self, names: list, device: str = "sim", world_size: int = 1):
+        self.folder = tempfile.mkdtemp(prefix="graphproof-python-")
+        self.world_size, self.device = world_size, device
+        self.names = names
+        self.ids = [f"{number:016x}" for number in range(1, len(names) + 1)]
+        batch_folder = os.path.join(self.folder, "batches", "b001")
+        os.makedirs(batch_folder)
+        self.batch = {
+            "schema": "graphproof-batch/1", "run_id": RUN_ID, "batch": "b001", "device": device,
+            "world_size": world_size, "seed": 1, "isolation": "batch", "heartbeat_fifo": "",
+            "store": os.path.join(batch_folder, "store"), "log_folder": batch_folder,
+            "mark": "test", "limits_ms": LIMITS,
+            "cases": [{"id": case_id, "name": name, "attempt": 1, "axes": axes_of(name),
+                       "evidence_folder": self.attempt(case_id)}
+                      for case_id, name in zip(self.ids, names)]}
+        self.file = os.path.join(batch_folder, "batch.json")
+        self.write_batch()
+
+    def write_batch(self) -> None:
+        with open(self.file, "w", encoding="utf-8") as file:
+            json.dump(self.batch, file)
+
+    def attempt(self, case_id: str) -> str:
+        return os.path.join(self.folder, "cases", case_id, "attempt-1")
+
+    def remove(self) -> None:
+        shutil.rmtree(self.folder)
+
+    def run(self, environment: dict | None = None, files: dict | None = None) -> list:
+        """Runs the ranks and returns their exit codes. `files`: another batch file of a rank."""
+        ranks = [{"arguments": ["--batch", (files or {}).get(rank, self.file)],
+                  "environment": {"GRAPHPROOF_WORLD_SIZE": str(self.world_size),
+                                  "GRAPHPROOF_RANK": str(rank),
+                                  "GRAPHPROOF_LOCAL_RANK": str(rank), **(environment or {})}}
+                 for rank in range(self.world_size)]
+        return Server.shared().run(ranks)
+
+    def log(self, rank: int = 0) -> str:
+        with open(os.path.join(self.folder, "batches", "b001", f"rank-{rank}.log"),
+                  encoding="utf-8", errors="replace") as file:
+            return file.read()
+
+    def lines(self, case_id: str, kind: str, rank: int = 0) -> list:
+        """The evidence lines of a kind."""
+        file = os.path.join(self.attempt(case_id), f"rank-{rank}.evidence.jsonl")
+        if not os.path.exists(file):
+            return []
+        with open(file, encoding="utf-8") as stream:
+            lines = [json.loads(line) for line in stream]
+        return [line for line in lines if line["kind"] == kind]
+
+    def judge(self, case_id: str) -> dict:
+        """check -> (word, message) of a case, by graphproof-judge."""
+        axes = dict(self.batch["cases"][self.ids.index(case_id)]["axes"])
+        # The judge knows the faults of graphproof's own engines, by their table.
+        axes["fault"] = "none"
+        for unknown in set(axes) - set(default_axes()):
+            if not unknown.startswith("env."):
+                del axes[unknown]
+        ranks = []
+        for rank in range(self.world_size):
+            log = f"batches/b001/rank-{rank}.log"
+            ranks.append({"rank": rank, "pid": 1, "case_ended": True,
+                          "phase": "teardown_process", "arm": "", "step": 0, "collective": None,
+                          "silent_ms": 0, "exit": {"kind": "exited", "value": 0},
+                          "log": {"file": log, "begin": 0, "end": os.path.getsize(
+                              os.path.join(self.folder, log))}})
+        context = {"schema": "graphproof-context/1", "run_id": RUN_ID, "case": case_id,
+                   "attempt": 1, "batch": "b001", "device": self.device, "isolation": "batch",
+                   "engine": "local", "start": "cold", "world_size": self.world_size,
+                   "seconds": 1, "limits_ms": LIMITS, "expect": {"kind": "pass"}, "axes": axes,
+                   "required_checks": [], "ended": "finished", "ranks": ranks, "hang": None,
+                   "first_dead": None, "infra": None,
+                   "cleanup": {"processes": [], "shm": [], "files": [], "ports": [],
+                               "gpu_memory": None}}
+        folder = self.attempt(case_id)
+        with open(os.path.join(folder, "context.json"), "w", encoding="utf-8") as file:
+            json.dump(context, file)
+        done = subprocess.run([built("graphproof-judge"), folder], capture_output=True, text=True)
+        if done.returncode != 0:
+            raise AssertionError(done.stdout[-2000:] + done.stderr)
+        with open(os.path.join(folder, "checks.json"), encoding="utf-8") as file:
+            checks = json.load(file)["checks"]
+        return {check["check"]: (check["result"], check) for check in checks}

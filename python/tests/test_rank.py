@@ -1,0 +1,218 @@
+"""The rank program on the stand-in, from batch file to evidence that graphproof-judge judges."""
+
+import json
+import os
+import tempfile
+import unittest
+
+from judged_batch import JudgedBatch, built
+
+# What the stand-in cannot show (graphproof/device/cpu.py), and what no CPU shows.
+NOT_SHOWN = {"D19.capture_status", "D56.races", "D06.freed_memory", "D28.one_libnccl"}
+
+CLEAN = (
+    "impl=none,precision=bf16,microbatches=2",
+    "impl=manual,microbatches=2,optimizer_kernels=fused",
+    "impl=manual,dropout=true,optimizer=adam,weight_decay=true,clip_grad=true",
+    "impl=manual,optimizer=adam,optimizer_kernels=foreach,precision=bf16,linear_bias=true",
+    "impl=manual,precision=fp16,optimizer=adam,optimizer_kernels=fused",
+    "impl=full_iteration,optimizer_graph=true,optimizer=adam,activation=swiglu",
+    "impl=full_iteration,recompute=full(block,1),normalization=LayerNorm",
+    "impl=callables,microbatches=2,capture_mode=global,dropout=true",
+    "impl=callables,modules=attn+mlp,capture_mode=global,optimizer=adam,optimizer_graph=true",
+    "impl=callables,pool=per_graph,microbatches=2,capture_mode=global",
+)
+
+
+class Judged(unittest.TestCase):
+    def batch(self, names, **options) -> JudgedBatch:
+        batch = JudgedBatch(list(names), **options)
+        self.addCleanup(batch.remove)
+        return batch
+
+    def words(self, batch: JudgedBatch, number: int = 0) -> dict:
+        return {check: word for check, (word, _) in batch.judge(batch.ids[number]).items()}
+
+    def assert_clean(self, batch: JudgedBatch, extra: frozenset = frozenset()) -> None:
+        for number, name in enumerate(batch.names):
+            judged = batch.judge(batch.ids[number])
+            for check, (word, result) in judged.items():
+                with self.subTest(case=name, check=check):
+                    self.assertNotEqual(word, "fail", result)
+                    if word == "unexercised":
+                        self.assertIn(check, NOT_SHOWN | extra, result)
+
+
+class CleanCases(Judged):
+    def test_no_check_fails_and_the_stand_in_passes_for_no_graph(self):
+        batch = self.batch(CLEAN)
+        self.assertEqual(batch.run(), [0], batch.log()[-2000:])
+        self.assert_clean(batch, frozenset({"D04.loss_scale", "D42.recompute"}))
+        for number in range(len(CLEAN)):
+            words = self.words(batch, number)
+            # Required of every case with graphs and of every case on this device: no case that ran
+            # on the stand-in can be accepted.
+            self.assertNotEqual(words["D19.capture_status"], "pass")
+            self.assertNotEqual(words["D56.races"], "pass")
+        config = batch.lines(batch.ids[1], "config")[0]
+        self.assertEqual(config["effective"]["graphs"], "stand_in")
+
+    def test_two_ranks_of_fully_shard(self):
+        # Eager alone: the stand-in records operators, and fully_shard frees storages past them.
+        batch = self.batch(("subject=fsdp2,impl=none,dp=2,comm=c10d,precision=bf16",),
+                           world_size=2)
+        self.assertEqual(batch.run(), [0, 0], batch.log()[-2000:])
+        self.assert_clean(batch, frozenset({"D25.collective_ledger", "D53.layout_reference",
+                                            "D28.effective_config"}))
+        self.assertEqual(self.words(batch)["D53.replicas"], "pass")
+
+    def test_two_ranks_with_and_without_ddp(self):
+        batch = self.batch(("impl=manual,dp=2,comm=c10d,optimizer_kernels=fused,microbatches=2",
+                            "impl=none,dp=2,comm=c10d,overlap_grad_reduce=true,microbatches=2"),
+                           world_size=2)
+        self.assertEqual(batch.run(), [0, 0], batch.log()[-2000:])
+        self.assert_clean(batch, frozenset({"D25.collective_ledger", "D53.layout_reference",
+                                            "D28.effective_config"}))
+        self.assertEqual(self.words(batch)["D53.replicas"], "pass")
+
+
+class Refusals(Judged):
+    def test_dropout_with_recompute_is_refused_in_the_capture_by_its_own_words(self):
+        name = "impl=manual,dropout=true,recompute=full(uniform,1),optimizer_kernels=fused"
+        batch = self.batch((name, "impl=none"))
+        self.assertEqual(batch.run(), [10])
+        error = batch.lines(batch.ids[0], "error")[0]
+        self.assertEqual((error["phase"], error["code"], error["type"]), ("capture", 900, "cuda"))
+        self.assertEqual(self.words(batch)["D19.capture_status"], "fail")
+        self.assertFalse(batch.lines(batch.ids[0], "end")[0]["complete"])
+        self.assertEqual(batch.lines(batch.ids[1], "start"), [],
+                         "the next case needs a fresh process")
+
+    def test_sgd_that_reads_its_rate_on_the_host_is_refused(self):
+        batch = self.batch(("impl=manual,optimizer_kernels=foreach",))
+        self.assertEqual(batch.run(), [10])
+        self.assertEqual(self.words(batch)["D19.capture_status"], "fail")
+
+    def test_an_axis_without_a_counterpart_ends_in_phase_build_with_a_whole_message(self):
+        batch = self.batch(("impl=none,tp=2,comm=c10d",))
+        self.assertEqual(batch.run(), [10])
+        error = batch.lines(batch.ids[0], "error")[0]
+        self.assertEqual(error["phase"], "build")
+        self.assertRegex(error["message"], "axis tp of a case with subject torch; got 2; want 1; "
+                                           ".*; next: ")
+
+    def test_a_batch_for_another_world_is_a_usage_error_before_any_evidence(self):
+        batch = self.batch(("impl=none",))
+        batch.batch["world_size"] = 2
+        batch.write_batch()
+        self.assertEqual(batch.run(), [2])
+        self.assertFalse(os.path.exists(batch.attempt(batch.ids[0])))
+
+    def test_ranks_with_different_batch_files_are_told_apart(self):
+        batch = self.batch(("impl=none,dp=2,comm=c10d",), world_size=2)
+        other = os.path.join(batch.folder, "other.json")
+        with open(other, "w", encoding="utf-8") as file:
+            json.dump({**batch.batch, "seed": 2}, file)
+        self.assertEqual(batch.run(files={1: other}), [10, 10])
+        for rank in (0, 1):
+            message = batch.lines(batch.ids[0], "error", rank)[0]["message"]
+            self.assertRegex(message, "the ranks' configurations differ; got SHA-256 of the batch "
+                                      "file: rank 0 .*, rank 1 ")
+
+    def test_an_early_exit_that_a_case_asks_for_is_planted(self):
+        batch = self.batch(("impl=none",))
+        self.assertEqual(batch.run({"GRAPHPROOF_EXIT": "eager,0"}), [12])
+
+
+class Scripts(Judged):
+    """Subject script: the template, and files that are wrong in one way each."""
+
+    def script(self, text: str) -> dict:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        file = os.path.join(folder.name, "mine.py")
+        with open(file, "w", encoding="utf-8") as stream:
+            stream.write(text)
+        return {"GRAPHPROOF_SCRIPT": file}
+
+    def template(self) -> str:
+        from graphproof.subjects import template_file
+        with open(template_file(), encoding="utf-8") as file:
+            return file.read()
+
+    def test_the_template_runs_and_no_check_fails(self):
+        batch = self.batch(("subject=script,impl=manual,microbatches=2",
+                            "subject=script,impl=none"))
+        self.assertEqual(batch.run(self.script(self.template())), [0], batch.log()[-2000:])
+        self.assert_clean(batch)
+
+    def test_each_wrong_script_is_told_what_is_wrong(self):
+        good = self.template()
+        rows = (
+            ("pass\n", "init", "without a function build"),
+            ("raise KeyError('mine')\n", "init", "KeyError: 'mine'"),
+            ("def build(case):\n    raise ValueError('no data')\n", "build", "ValueError: no data"),
+            ("def build(case):\n    return 5\n", "build", "got int; want a graphproof.Subject"),
+            ("import sys\ndef build(case):\n    sys.exit(3)\n", "build", "SystemExit: 3"),
+            (good.replace(", layers=layers)", ")"), "build", "got 0 layers; want 2"),
+            (good.replace("return torch.stack(losses)", "return 1.5"), "eager",
+             "got float; want a tensor with one loss"),
+            (good.replace("optimizer.zero_grad(set_to_none=False)", "pass").replace(
+                "optimizer.step()", "optimizer.step(); optimizer.zero_grad()"), "eager",
+             "no parameter with a gradient"),
+        )
+        for text, phase, message in rows:
+            with self.subTest(message=message):
+                batch = self.batch(("subject=script,impl=none",))
+                self.assertEqual(batch.run(self.script(text)), [10])
+                error = batch.lines(batch.ids[0], "error")[0]
+                self.assertEqual(error["phase"], phase)
+                self.assertIn(message, error["message"])
+
+    def test_a_model_that_is_not_deterministic_fails_its_eager_arm(self):
+        text = self.template().replace(
+            "drawn = torch.Generator().manual_seed(case.seed + step)",
+            "drawn = torch.Generator()").replace("x = model(x)", "x = model(x)").replace(
+            "loss = model(x).square().mean()",
+            "loss = model(x + float(time.monotonic_ns() % 1000)).square().mean()").replace(
+            "import torch\n", "import time\nimport torch\n", 1)
+        batch = self.batch(("subject=script,impl=none",))
+        self.assertEqual(batch.run(self.script(text)), [0])
+        self.assertEqual(self.words(batch)["D02.eager_repeats"], "fail")
+
+    def test_a_script_that_prints_and_seeds_is_judged_as_any_other(self):
+        text = self.template().replace('    layers = [', '    print("hello from the script")\n'
+                                       '    torch.manual_seed(7)\n    layers = [', 1)
+        batch = self.batch(("subject=script,impl=manual",))
+        self.assertEqual(batch.run(self.script(text)), [0])
+        self.assert_clean(batch)
+        self.assertIn("hello from the script", batch.log())
+
+    def test_a_script_with_a_capture_of_its_own_that_forgets_the_inputs_is_caught(self):
+        text = self.template().replace(
+            "layers=layers)", "layers=layers, capture=capture)").replace(
+            "    # Without `capture`", '''    def capture(step, inputs):
+        from graphproof import Captured
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph, capture_error_mode=case.capture_mode):
+            losses = step(inputs)
+
+        def replay(fresh):
+            graph.replay()
+            return losses.clone()
+
+        return Captured(step=replay, inputs=inputs, losses=losses, close=graph.reset)
+
+    # Without `capture`''')
+        batch = self.batch(("subject=script,impl=manual",))
+        self.assertEqual(batch.run(self.script(text)), [0], batch.log()[-2000:])
+        self.assertEqual(self.words(batch)["D01.lockstep"], "fail")
+
+
+class TheJudge(unittest.TestCase):
+    def test_it_was_built(self):
+        self.assertTrue(os.access(built("graphproof-judge"), os.X_OK), built("graphproof-judge"))
+
+
+if __name__ == "__main__":
+    unittest.main()

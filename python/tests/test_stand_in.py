@@ -1,0 +1,114 @@
+"""The stand-in for CUDA graphs has the properties of a graph that the arms rely on."""
+
+import unittest
+
+import torch
+
+from graphproof.device import stand_in
+
+stand_in.install()
+
+
+def captured(work, pool=None):
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph, pool=pool):
+        result = work()
+    return graph, result
+
+
+class StandIn(unittest.TestCase):
+    def test_a_capture_changes_nothing_and_a_replay_computes_from_what_memory_holds_then(self):
+        x, total = torch.ones(3), torch.zeros(3)
+        state = torch.get_rng_state()
+
+        def work():
+            total.add_(x)
+            return total * 2 + torch.rand(3)
+
+        graph, result = captured(work)
+        self.assertEqual(total.tolist(), [0, 0, 0])
+        self.assertTrue(torch.equal(state, torch.get_rng_state()))
+        self.assertNotEqual(result.tolist(), [2, 2, 2])
+        x.fill_(5)
+        graph.replay()
+        self.assertEqual(total.tolist(), [5, 5, 5])
+        torch.set_rng_state(state)
+        self.assertTrue(torch.equal(result, total * 2 + torch.rand(3)))
+        first = result.clone()
+        graph.replay()
+        self.assertFalse(torch.equal(first, result))
+
+    def test_numbers_of_the_host_are_frozen_and_constants_are_not_lost(self):
+        x, rate = torch.ones(2), 0.5
+        graph, result = captured(lambda: x * rate + torch.tensor([1.0, 2.0]))
+        rate = 7.0
+        graph.replay()
+        self.assertEqual(result.tolist(), [1.5, 2.5])
+
+    def test_what_needs_the_host_is_refused_and_the_process_stays_usable(self):
+        x = torch.ones(2)
+        for work in (lambda: x.sum().item(), lambda: x.nonzero(), torch.get_rng_state):
+            with self.assertRaisesRegex(RuntimeError, "not permitted when stream is capturing"):
+                captured(work)
+        graph, result = captured(lambda: x + 1)
+        graph.replay()
+        self.assertEqual(result.tolist(), [2, 2])
+
+    def test_memory_of_others_is_kept_by_address_and_not_alive(self):
+        x = torch.ones(4)
+        graph, result = captured(lambda: x * 3)
+        self.assertEqual(graph.storages().freed(), [])
+        del x
+        self.assertEqual(len(graph.storages().freed()), 1)
+        graph.replay()
+        self.assertTrue(result.isnan().all())
+
+    def test_a_backward_is_captured_and_its_gradients_lie_still(self):
+        w = torch.ones(2, requires_grad=True)
+        x = torch.ones(2)
+        w.grad = torch.zeros(2)
+        address = w.grad.data_ptr()
+
+        def work():
+            w.grad.zero_()
+            (w * x).sum().backward()
+
+        graph, _ = captured(work)
+        for value in (2.0, 3.0):
+            x.fill_(value)
+            graph.replay()
+            self.assertEqual(w.grad.tolist(), [value, value])
+        self.assertEqual(w.grad.data_ptr(), address)
+
+    def test_graphs_of_one_pool_share_it_until_the_last_is_reset(self):
+        x = torch.ones(8)
+        first, _ = captured(lambda: x * 2)
+        before = stand_in.pool_bytes()
+        second, _ = captured(lambda: x * 3, pool=first.pool())
+        self.assertEqual(first.pool(), second.pool())
+        self.assertGreater(stand_in.pool_bytes(), before)
+        first.reset()
+        self.assertGreater(stand_in.pool_bytes(), 0)
+        second.reset()
+        self.assertEqual(stand_in.pool_bytes(), 0)
+        with self.assertRaisesRegex(RuntimeError, "without a capture"):
+            second.replay()
+
+    def test_pytorchs_own_graphed_callables_run_over_it(self):
+        torch.manual_seed(0)
+        eager, graphed = torch.nn.Linear(4, 4), torch.nn.Linear(4, 4)
+        graphed.load_state_dict(eager.state_dict())
+        torch.cuda.make_graphed_callables(graphed, (torch.randn(2, 4, requires_grad=True),))
+        for _ in range(3):
+            x = torch.randn(2, 4)
+            losses = []
+            for module in (eager, graphed):
+                module.zero_grad()
+                losses.append(module(x).square().sum())
+                losses[-1].backward()
+            self.assertTrue(torch.equal(*losses))
+            self.assertTrue(torch.equal(eager.weight.grad, graphed.weight.grad))
+
+
+if __name__ == "__main__":
+    unittest.main()
