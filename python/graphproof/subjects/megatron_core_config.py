@@ -1,0 +1,133 @@
+"""Megatron-Core's settings from the axes of a case. Pure: nothing of Megatron-Core is imported.
+
+The set-up follows Megatron-LM's own training loop (megatron/training, core release 0.19).
+"""
+
+import torch
+import torch.nn.functional as F
+
+from graphproof.case import Case
+from graphproof.subjects.gpt import DROPOUT
+
+AMAX_HISTORY = 4  # steps; short, so that scales move within the steps of a case
+RECIPES = {"fp8_delayed": "delayed", "fp8_current": "tensorwise"}
+AUX_LOSS, Z_LOSS = 1e-2, 1e-3
+WEIGHT_DECAY, CLIPPED_NORM = 0.01, 1.0
+
+
+def is_bf16(case: Case) -> bool:
+    """FP8 keeps everything else in bf16."""
+    return case.precision != "fp32"
+
+
+def graphs_of(case: Case) -> dict:
+    """The settings of CUDA graphs of one arm: those of an eager arm are off."""
+    if not case.graph_arm:
+        return {"cuda_graph_impl": "none"}
+    return {"cuda_graph_impl": case.impl, "cuda_graph_modules": list(case.modules),
+            "cuda_graph_warmup_steps": case.warmup_steps}
+
+
+def te_generators(case: Case) -> bool:
+    """Whether Transformer Engine's tracker of random numbers is used, as arguments.py decides. The
+    same in all arms of a case, which have to draw the same numbers."""
+    return case.axis("layer_spec", "local") == "transformer_engine" or \
+        case.impl == "transformer_engine"
+
+
+def recompute_of(case: Case) -> dict:
+    word, _, arguments = case.recompute.rstrip(")").partition("(")
+    if word == "full":
+        method, _, count = arguments.partition(",")
+        return {"recompute_granularity": "full", "recompute_method": method,
+                "recompute_num_layers": int(count)}
+    if word == "selective":
+        return {"recompute_granularity": "selective", "recompute_modules": arguments.split(",")}
+    return {}
+
+
+def experts_of(case: Case) -> dict:
+    if case.experts == 0:
+        return {}
+    settings = {
+        "num_moe_experts": case.experts, "moe_router_topk": case.topk,
+        "moe_token_dispatcher_type": case.dispatcher, "moe_ffn_hidden_size": ffn_of(case),
+        "moe_router_load_balancing_type": "aux_loss" if case.router_aux_loss else "none",
+        "moe_shared_expert_overlap": bool(case.shared_expert_overlap),
+    }
+    if case.router_aux_loss:
+        settings["moe_aux_loss_coeff"] = AUX_LOSS
+    if case.router_z_loss:
+        settings["moe_z_loss_coeff"] = Z_LOSS
+    if case.shared_expert:
+        settings["moe_shared_expert_intermediate_size"] = ffn_of(case)
+    if case.dispatch == "drop_and_pad":
+        settings.update(moe_expert_capacity_factor=1.0, moe_pad_expert_input_to_capacity=True)
+    return settings
+
+
+def ffn_of(case: Case) -> int:
+    return case.ffn or 4 * case.hidden
+
+
+def config_of(case: Case) -> dict:
+    """The arguments of TransformerConfig for one arm of the case."""
+    dtype = torch.bfloat16 if is_bf16(case) else torch.float32
+    dropout = DROPOUT if case.dropout else 0.0
+    settings = {
+        "num_layers": case.layers, "hidden_size": case.hidden, "ffn_hidden_size": ffn_of(case),
+        "num_attention_heads": case.heads, "attention_dropout": 0.0, "hidden_dropout": dropout,
+        "normalization": case.normalization, "gated_linear_unit": case.activation == "swiglu",
+        "activation_func": F.silu if case.activation == "swiglu" else F.gelu,
+        "add_qkv_bias": bool(case.qkv_bias), "add_bias_linear": bool(case.linear_bias),
+        "bf16": is_bf16(case), "params_dtype": dtype, "pipeline_dtype": dtype,
+        "tensor_model_parallel_size": case.tp, "pipeline_model_parallel_size": case.pp,
+        "context_parallel_size": case.cp, "expert_model_parallel_size": case.ep,
+        "expert_tensor_parallel_size": case.etp,
+        "sequence_parallel": bool(case.sequence_parallel), "deterministic_mode": True,
+        "gradient_accumulation_fusion": bool(case.grad_accumulation_fusion),
+        "delay_wgrad_compute": bool(case.delay_wgrad),
+        "overlap_moe_expert_parallel_comm": bool(case.overlap_ep_comm),
+        "use_cpu_initialization": False, "use_te_rng_tracker": te_generators(case),
+        **graphs_of(case), **recompute_of(case), **experts_of(case),
+    }
+    if case.kv_groups:
+        settings["num_query_groups"] = case.kv_groups
+    if case.cp > 1:
+        settings["cp_comm_type"] = case.cp_comm_type
+    if case.vpp > 1:
+        settings["virtual_pipeline_model_parallel_size"] = case.vpp
+        if case.microbatch_group:
+            settings["microbatch_group_size_per_vp_stage"] = case.microbatch_group
+    if case.pp > 1:
+        settings["batch_p2p_sync"] = False  # its device-wide wait cannot be captured
+    if case.precision in RECIPES:
+        settings.update(fp8="hybrid", fp8_recipe=RECIPES[case.precision],
+                        fp8_amax_history_len=AMAX_HISTORY, fp8_amax_compute_algo="max")
+    return settings
+
+
+def ddp_of(case: Case) -> dict:
+    """The arguments of DistributedDataParallelConfig."""
+    return {"grad_reduce_in_fp32": is_bf16(case),
+            "overlap_grad_reduce": bool(case.overlap_grad_reduce),
+            "overlap_param_gather": bool(case.overlap_param_gather),
+            "use_distributed_optimizer": bool(case.distributed_optimizer)}
+
+
+def optimizer_of(case: Case) -> dict:
+    """The arguments of OptimizerConfig."""
+    adam = case.optimizer == "adam"
+    return {"optimizer": case.optimizer, "lr": 0.001 if adam else 0.1, "bf16": is_bf16(case),
+            "params_dtype": torch.bfloat16 if is_bf16(case) else torch.float32,
+            "weight_decay": WEIGHT_DECAY if case.weight_decay else 0.0,
+            "clip_grad": CLIPPED_NORM if case.clip_grad else 0.0, "sgd_momentum": 0.0,
+            "use_distributed_optimizer": bool(case.distributed_optimizer),
+            "overlap_param_gather": bool(case.overlap_param_gather)}
+
+
+def model_of(case: Case) -> dict:
+    """The arguments of GPTModel besides its configuration and layers."""
+    return {"vocab_size": case.vocab, "max_sequence_length": case.seq_length,
+            "position_embedding_type": case.position_embedding,
+            "share_embeddings_and_output_weights": bool(case.tied_embeddings)}

@@ -1,0 +1,234 @@
+"""Subject `megatron_core`: models, schedules, optimizer and graphs of Megatron-Core, set up as its
+own training loop does.
+
+impl local, transformer_engine and full_iteration are cuda_graph_impl. Megatron-Core keeps graphs in
+places of the process, so arms that capture do not overlap. Whether graphs were made is read from
+its own objects, because impl local falls back to eager in silence.
+"""
+
+from functools import partial
+
+import torch
+from torch import nn
+
+from graphproof.case import Case
+from graphproof.message import Error
+from graphproof.subject import Captured, Subject
+from graphproof.subjects import megatron_core_config as translated
+from graphproof.subjects.translation import require
+
+_initialized = []  # the process has Megatron-Core's groups
+
+
+def initialize(case: Case) -> None:
+    """Makes Megatron-Core's process groups and counters, once a process."""
+    from megatron.core import parallel_state
+    from megatron.core.num_microbatches_calculator import init_num_microbatches_calculator
+    if _initialized:
+        return
+    parallel_state.initialize_model_parallel(
+        case.tp, case.pp, case.vpp if case.vpp > 1 else None, context_parallel_size=case.cp,
+        expert_model_parallel_size=case.ep, expert_tensor_parallel_size=case.etp)
+    replicas = parallel_state.get_data_parallel_world_size()
+    init_num_microbatches_calculator(case.rank, None,
+                                     case.microbatch_size * case.microbatches * replicas,
+                                     case.microbatch_size, replicas)
+    _initialized.append(True)
+
+
+class MegatronTraining:
+    """A model of Megatron-Core in its DistributedDataParallel, its schedule and its optimizer."""
+
+    def __init__(self, case: Case):
+        from megatron.core import full_cuda_graph
+        from megatron.core.distributed.finalize_model_grads import finalize_model_grads
+        from megatron.core.pipeline_parallel.schedules import get_forward_backward_func
+        from megatron.core.tensor_parallel.random import model_parallel_cuda_manual_seed
+        from megatron.core.transformer.transformer_config import TransformerConfig
+        self.case = case
+        initialize(case)
+        model_parallel_cuda_manual_seed(case.seed, use_cudagraphable_rng=True,
+                                        te_rng_tracker=translated.te_generators(case))
+        self.config = TransformerConfig(**translated.config_of(case))
+        self.chunks = self._wrapped([self._chunk(number) for number in range(case.vpp)])
+        self.config.finalize_model_grads_func = finalize_model_grads
+        self.optimizer = self._optimizer()
+        self.config.grad_scale_func = self.optimizer.scale_loss
+        self.forward_backward = get_forward_backward_func()
+        if case.graph_arm and case.impl == "full_iteration":
+            self.forward_backward = full_cuda_graph.FullCudaGraphWrapper(
+                self.forward_backward, cuda_graph_warmup_steps=case.warmup_steps,
+                use_single_mempool=self.config.cuda_graph_use_single_mempool)
+        self.helper = None
+
+    def _chunk(self, number: int) -> nn.Module:
+        from megatron.core import parallel_state
+        from megatron.core.models.gpt import gpt_layer_specs
+        from megatron.core.models.gpt.gpt_model import GPTModel
+        from megatron.core.transformer.module import Float16Module
+        case = self.case
+        stage = {} if case.vpp == 1 else {"ignore_virtual": False, "vp_stage": number}
+        spec = gpt_layer_specs.get_gpt_layer_with_transformer_engine_spec \
+            if case.axis("layer_spec", "local") == "transformer_engine" \
+            else gpt_layer_specs.get_gpt_layer_local_spec
+        model = GPTModel(config=self.config,
+                         transformer_layer_spec=spec(num_experts=case.experts or None),
+                         pre_process=parallel_state.is_pipeline_first_stage(**stage),
+                         post_process=parallel_state.is_pipeline_last_stage(**stage),
+                         **({"vp_stage": number} if case.vpp > 1 else {}),
+                         **translated.model_of(case)).cuda()
+        torch.cuda.synchronize()  # impl local has changed the current stream meanwhile
+        return Float16Module(self.config, model) if translated.is_bf16(case) else model
+
+    def _wrapped(self, chunks: list) -> list:
+        """The chunks in DistributedDataParallel, built on a side stream, and for full_iteration on
+        the stream of its capture, as the training loop does. On the default stream the gradient
+        accumulators would belong to it, and the capture would fail (error 906)."""
+        from megatron.core import full_cuda_graph
+        from megatron.core.distributed import (DistributedDataParallel,
+                                               DistributedDataParallelConfig)
+        ddp = DistributedDataParallelConfig(**translated.ddp_of(self.case))
+        side = full_cuda_graph.get_shared_capture_stream() \
+            if self.case.graph_arm and self.case.impl == "full_iteration" else torch.cuda.Stream()
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            wrapped = [DistributedDataParallel(config=self.config, ddp_config=ddp, module=chunk,
+                                               disable_bucketing=number > 0)
+                       for number, chunk in enumerate(chunks)]
+        torch.cuda.current_stream().wait_stream(side)
+        for chunk in wrapped:
+            chunk.train()
+        return wrapped
+
+    def _optimizer(self):
+        from megatron.core.optimizer import OptimizerConfig, get_megatron_optimizer
+        return get_megatron_optimizer(OptimizerConfig(**translated.optimizer_of(self.case)),
+                                      self.chunks, use_gloo_process_groups=False)
+
+    # ---- inputs and steps
+
+    def batch(self, step: int) -> list:
+        """The inputs of a step: one dictionary for each microbatch, the same on all ranks of a
+        data parallel replica. [B, S] int64, masks included."""
+        from megatron.core import parallel_state
+        case = self.case
+        generator = torch.Generator().manual_seed(
+            case.seed * 1_000_003 + step * 1009 + parallel_state.get_data_parallel_rank())
+        shape = (case.microbatches, case.microbatch_size, case.seq_length + 1)
+        drawn = torch.randint(0, case.vocab, shape, generator=generator).cuda()
+        positions = torch.arange(case.seq_length, device="cuda").expand(case.microbatch_size, -1)
+        later = torch.ones(case.seq_length, case.seq_length, dtype=torch.bool, device="cuda")
+        mask = later.triu(1).expand(case.microbatch_size, 1, -1, -1).contiguous()
+        return [{"tokens": one[:, :-1].contiguous(), "labels": one[:, 1:].contiguous(),
+                 "position_ids": positions.contiguous(), "attention_mask": mask,
+                 "loss_mask": torch.ones(case.microbatch_size, case.seq_length, device="cuda")}
+                for one in drawn]
+
+    @staticmethod
+    def _loss(mask: torch.Tensor, output: torch.Tensor) -> tuple:
+        value = (output.float() * mask).sum() / mask.sum()
+        return value, {"lm loss": value.detach().clone()}  # the schedule divides `value` in place
+
+    def _forward(self, data, model) -> tuple:
+        one = next(data)
+        output = model(one["tokens"], one["position_ids"], one["attention_mask"],
+                       labels=one["labels"])
+        return output, partial(self._loss, one["loss_mask"])
+
+    def step(self, batch: list) -> torch.Tensor:
+        """Losses [microbatches] on the last stage of a pipeline, zeros on the others."""
+        case = self.case
+        for chunk in self.chunks:
+            chunk.zero_grad_buffer()
+        self.optimizer.zero_grad()
+        data = [iter(batch) for _ in self.chunks] if case.vpp > 1 else iter(batch)
+        reduced = self.forward_backward(
+            forward_step_func=self._forward, data_iterator=data, model=self.chunks,
+            num_microbatches=case.microbatches, seq_length=case.seq_length,
+            micro_batch_size=case.microbatch_size, decoder_seq_length=case.seq_length,
+            forward_only=False)
+        self.optimizer.step()
+        if not reduced:
+            return torch.zeros(case.microbatches, device="cuda")
+        return torch.stack([one["lm loss"] for one in reduced]).clone()
+
+    # ---- graphs
+
+    def capture(self, step, batch: list) -> Captured:
+        """Transformer Engine's graphs are captured by a call; local and full_iteration capture
+        within a step."""
+        from megatron.core.transformer import cuda_graphs
+        if self.case.impl == "transformer_engine":
+            self.helper = cuda_graphs.TECudaGraphHelper(
+                model=self.chunks, config=self.config, seq_length=self.case.seq_length,
+                micro_batch_size=self.case.microbatch_size, optimizers=[self.optimizer])
+            self.helper.create_cudagraphs()
+        return Captured(step=self.replayed)
+
+    def replayed(self, batch: list) -> torch.Tensor:
+        losses = self.step(batch)
+        if not self.made_graphs():
+            raise Error(f"a step of Megatron-Core with impl {self.case.impl}",
+                        "no graph in its own objects", "a graph",
+                        "it fell back to eager steps, whose results look right",
+                        "read the log of the rank for the reason")
+        return losses
+
+    def made_graphs(self) -> bool:
+        """Whether Megatron-Core's own objects have graphs."""
+        from megatron.core import full_cuda_graph
+        from megatron.core.transformer import cuda_graphs
+        if self.case.impl == "local":
+            return bool(cuda_graphs._CudagraphGlobalRecord.cudagraph_created)
+        if self.case.impl == "transformer_engine":
+            return self.helper.graphs_created()
+        return full_cuda_graph.FullCudaGraphWrapper.cuda_graph["training"] is not None
+
+    def close(self) -> None:
+        """Deletes the graphs from where Megatron-Core keeps them."""
+        from megatron.core.transformer import cuda_graphs
+        if not self.case.graph_arm:
+            return
+        torch.cuda.synchronize()
+        if self.case.impl == "local":
+            cuda_graphs.delete_cuda_graphs()
+        elif self.case.impl == "full_iteration":
+            self.forward_backward.reset_cuda_graph()
+        elif self.helper is not None and self.helper.graphs_created():
+            self.helper.delete_cuda_graphs()
+
+
+def layers_of(chunks: list) -> list:
+    """The transformer layers of this stage in the order of its chunks."""
+    return [layer for chunk in chunks for module in chunk.modules()
+            if type(module).__name__ == "TransformerBlock" for layer in module.layers]
+
+
+def build(case: Case) -> Subject:
+    """The subject of a case. Error for axes without a counterpart in Megatron-Core."""
+    require(case, "megatron_core", impl=("none", "local", "transformer_engine", "full_iteration"),
+            model=("gpt", "moe"), precision=("fp32", "bf16", "fp8_delayed", "fp8_current"),
+            dispatch=("none", "drop_and_pad", "dropless"), optimizer_graph=False, pool="single",
+            dispatcher=("none", "alltoall", "allgather"))
+    training = MegatronTraining(case)
+    inner = getattr(training.optimizer, "optimizer", None)
+    unobserved = {
+        "D08.masks": "Megatron-Core draws dropout in functions of its own",
+        "D05.operands_alive": "Megatron-Core calls kernels past PyTorch's operators",
+        "D37.modules_warmed_up": "Megatron-Core warms its modules up by itself",
+        "D41.schedule": "Megatron-Core's schedule does not tell in which order it ran",
+        "D42.recompute": "Megatron-Core keeps no record of what it recomputes",
+        "D40.expert_ledger": "Megatron-Core's dispatchers do not count tokens by expert"}
+    return Subject(model=nn.ModuleList(training.chunks), step=training.step, batch=training.batch,
+                   optimizer=inner, layers=layers_of(training.chunks), capture=training.capture,
+                   graphs=(), generators=tracked_generators,
+                   keeps_masks=False, exclusive=True, unobserved=unobserved,
+                   close=training.close)
+
+
+def tracked_generators() -> dict:
+    """The generators of Megatron-Core's tracker, of which a process has one for all arms. Looked up
+    in each step, because every model that is built seeds new ones."""
+    from megatron.core.tensor_parallel.random import get_cuda_rng_tracker
+    return {name: state for name, state in get_cuda_rng_tracker().get_states().items()
+            if isinstance(state, torch.Generator)}
