@@ -19,6 +19,7 @@ const std::vector<GeneratedFile>& generated_files() {
         {"docs/reference/faults.md", faults_page},
         {"docs/reference/folders.md", folders_page},
         {"docs/reference/rules.md", rules_page},
+        {"docs/reference/subjects.md", subjects_page},
         {"docs/reference/verdicts.md", verdicts_page},
         {"reports/record/schema/evidence.schema.json", record::evidence_schema},
         {"reports/record/schema/examples/evidence.jsonl", record::evidence_examples},

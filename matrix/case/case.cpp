@@ -66,6 +66,12 @@ Value value_of(const AxisTable& axes, const Case& test_case, std::string_view ax
   return found == test_case.values.end() ? axes.at(axis, {}).default_value : found->second;
 }
 
+std::string_view subject_of(const Case& test_case) {
+  const auto found = test_case.values.find("subject");
+  return found == test_case.values.end() ? kReference
+                                         : std::string_view(std::get<std::string>(found->second));
+}
+
 std::int64_t integer_of(const AxisTable& axes, const Case& test_case, std::string_view axis) {
   return std::get<std::int64_t>(value_of(axes, test_case, axis));
 }

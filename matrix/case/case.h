@@ -31,6 +31,10 @@ Case case_from_json(const AxisTable& axes, const nlohmann::json& object, std::st
 /// Sets one axis; a default value removes it.
 void set_value(const AxisTable& axes, Case& test_case, std::string_view axis, Value value);
 Value value_of(const AxisTable& axes, const Case& test_case, std::string_view axis);
+/// Whose code the case tests: the value of the axis `subject`.
+std::string_view subject_of(const Case& test_case);
+/// The subject that is graphproof's own code, and the default.
+inline constexpr std::string_view kReference = "reference";
 std::int64_t integer_of(const AxisTable& axes, const Case& test_case, std::string_view axis);
 std::string text_of(const AxisTable& axes, const Case& test_case, std::string_view axis);
 bool boolean_of(const AxisTable& axes, const Case& test_case, std::string_view axis);

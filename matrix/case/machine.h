@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -22,6 +23,9 @@ struct Machine {
   /// torch_version, nccl_version, cuda_version, driver, te_version, sm. A variable that is missing
   /// here is unknown; "none" says that the software is not installed.
   std::map<std::string, std::string> stack;
+  /// Why a subject (a value of that axis) can't run here, for those that can't: a package that is
+  /// not installed, or of a version outside the range.
+  std::map<std::string, std::string, std::less<>> unavailable = {};
 };
 
 /// Reads the stack variables from the "stack" object of run.json.

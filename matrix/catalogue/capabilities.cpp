@@ -2,7 +2,8 @@
 
 namespace graphproof::matrix {
 
-CapabilityTable CapabilityTable::parse(const Document& document, const AxisTable& axes) {
+CapabilityTable CapabilityTable::parse(const Document& document, const AxisTable& axes,
+                                       const std::vector<Capability>& others) {
   CapabilityTable table;
   const Scope scope{.axes = &axes, .defines = {}};
   const Located root(document);
@@ -11,17 +12,28 @@ CapabilityTable CapabilityTable::parse(const Document& document, const AxisTable
   for (const Located& row : root.at("capabilities").items()) {
     row.expect_keys({"require", "missing"}, {});
     table.capabilities_.push_back(
-        {.require =
+        {.subjects = {std::string(kReference)},
+         .require =
              Expression::condition(row.at("require").string(), scope, row.at("require").origin()),
          .missing = row.at("missing").string()});
   }
+  table.capabilities_.insert(table.capabilities_.end(), others.begin(), others.end());
+  for (std::size_t row = 0; row < table.capabilities_.size(); ++row)
+    for (const std::string& subject : table.capabilities_[row].subjects)
+      table.rows_[subject].push_back(row);
   return table;
 }
 
 std::vector<std::string> CapabilityTable::missing(const Case& test_case,
                                                   const Machine& machine) const {
   std::vector<std::string> result;
-  for (const Capability& capability : capabilities_) {
+  const std::string_view subject = subject_of(test_case);
+  if (const auto found = machine.unavailable.find(subject); found != machine.unavailable.end())
+    result.push_back("subject=" + found->first + ": " + found->second);
+  const auto rows = rows_.find(subject);
+  if (rows == rows_.end()) return result;
+  for (const std::size_t row : rows->second) {
+    const Capability& capability = capabilities_[row];
     const std::vector<Value> values = input_values(capability.require.inputs(), test_case, machine);
     if (capability.require.holds(values) == Truth::yes) continue;
     std::string names;

@@ -47,9 +47,11 @@ Catalogue load_catalogue() {
   catalogue.axes = axes_with(faults);
   catalogue.checks = load_checks(catalogue.axes);
   catalogue.faults = FaultTable::parse(faults, catalogue.axes, catalogue.checks);
-  catalogue.rules = RuleSet::parse(shipped("rules/graphproof.json"), catalogue.axes);
-  catalogue.capabilities =
-      CapabilityTable::parse(shipped("tables/capabilities.json"), catalogue.axes);
+  catalogue.subjects = SubjectTable::parse(shipped("tables/subjects.json"), catalogue.axes);
+  catalogue.rules =
+      RuleSet::parse(shipped("rules/graphproof.json"), catalogue.axes, catalogue.subjects);
+  catalogue.capabilities = CapabilityTable::parse(
+      shipped("tables/capabilities.json"), catalogue.axes, catalogue.subjects.capabilities());
   catalogue.limits = parse_default_limits(shipped("tables/limits.json"));
   catalogue.hazards = HazardTable::parse(shipped("tables/hazards.json"), catalogue.axes);
   return catalogue;

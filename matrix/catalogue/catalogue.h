@@ -14,6 +14,7 @@
 #include "matrix/catalogue/hazards.h"
 #include "matrix/catalogue/limits.h"
 #include "matrix/catalogue/rules.h"
+#include "matrix/catalogue/subjects.h"
 
 namespace graphproof::matrix {
 
@@ -22,6 +23,7 @@ struct Catalogue {
   AxisTable axes;
   CheckTable checks;
   FaultTable faults;
+  SubjectTable subjects;
   RuleSet rules;
   CapabilityTable capabilities;
   Limits limits;

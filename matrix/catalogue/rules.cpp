@@ -65,6 +65,10 @@ RulePart read_part(const Located& row, const Scope& scope) {
 
 }  // namespace
 
+bool Rule::binds(std::string_view subject) const {
+  return subjects.empty() || std::find(subjects.begin(), subjects.end(), subject) != subjects.end();
+}
+
 nlohmann::json Finding::json() const {
   return {{"rule", rule}, {"stage", stage}, {"severity", severity},
           {"what", what}, {"got", got},     {"want", want},
@@ -84,7 +88,7 @@ RuleSet RuleSet::parse(const Document& document, const AxisTable& axes) {
       add_define(scope, name, text.string(), text.origin());
   for (const Located& row : root.at("rules").items()) {
     row.expect_keys({"id", "stage", "status", "severity", "what", "why", "next", "source"},
-                    {"versions", "when", "require", "want", "parts", "breaks"});
+                    {"versions", "when", "require", "want", "parts", "breaks", "says"});
     Rule rule;
     rule.id = row.at("id").string();
     rule.dialect = dialect;
@@ -103,6 +107,7 @@ RuleSet RuleSet::parse(const Document& document, const AxisTable& axes) {
         row.at(key).fail("an empty `" + std::string(key) + "`", "a sentence",
                          "a refusal without it does not help the user", "write it");
     }
+    rule.says = row.string_or("says", "");
     if (row.has("versions")) {
       const Located versions = row.at("versions");
       versions.expect_keys({}, {"from", "before"});
@@ -142,6 +147,22 @@ RuleSet RuleSet::parse(const Document& document, const AxisTable& axes) {
   return set;
 }
 
+RuleSet RuleSet::parse(const Document& document, const AxisTable& axes,
+                       const SubjectTable& subjects) {
+  RuleSet set = parse(document, axes);
+  const std::vector<Located> rows = Located(document).at("rules").items();
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    Rule& rule = set.rules_[i];
+    rule.subjects = subjects.bound_by(rule.source);
+    if (rule.subjects.empty())
+      rows[i].at("source").fail("the source of rule " + rule.id + " is the code of no subject",
+                                "a beginning that `implements` of a subject lists",
+                                "a rule that binds no subject is never applied",
+                                "correct the source, or add it to matrix/tables/subjects.json");
+  }
+  return set;
+}
+
 const Rule* RuleSet::find(std::string_view id) const {
   const auto found =
       std::find_if(rules_.begin(), rules_.end(), [&](const Rule& rule) { return rule.id == id; });
@@ -150,6 +171,7 @@ const Rule* RuleSet::find(std::string_view id) const {
 
 std::optional<Finding> RuleSet::check(const Rule& rule, const Case& test_case,
                                       const Machine& machine) const {
+  if (!rule.binds(subject_of(test_case))) return std::nullopt;
   const Truth applies = rule.when.holds(test_case, machine);
   if (applies == Truth::no) return std::nullopt;
   std::optional<Finding> undecided;

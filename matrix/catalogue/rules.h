@@ -12,6 +12,7 @@
 
 #include "matrix/case/case.h"
 #include "matrix/case/machine.h"
+#include "matrix/catalogue/subjects.h"
 #include "matrix/expression/expression.h"
 
 namespace graphproof::matrix {
@@ -26,8 +27,8 @@ struct RulePart {
   std::vector<std::pair<std::string, Expression>> placeholders;
 };
 
-/// A rule: a case breaks it if `when` and the `when` of some part hold and the part's `require`
-/// does not.
+/// A rule: a case breaks it if the rule binds its subject, `when` and the `when` of some part hold
+/// and the part's `require` does not.
 struct Rule {
   std::string id, dialect, what, why, next, source;
   std::string from, before;  // the versions that have it: from <= v < before; empty is open
@@ -37,6 +38,12 @@ struct Rule {
   Expression when = Expression::always();
   std::vector<RulePart> parts;
   std::vector<Case> breaks;  // its negative cases: each breaks this rule and no other
+  /// The subjects that run the code which enforces it; empty: all.
+  std::vector<std::string> subjects;
+  /// What the refusal of that code says, a part of it that does not change; empty: unknown.
+  std::string says;
+
+  bool binds(std::string_view subject) const;
 };
 
 /// The result of a rule that a case breaks, or that can't be decided, as a message.
@@ -52,6 +59,9 @@ class RuleSet {
  public:
   /// Throws InputError.
   static RuleSet parse(const Document& document, const AxisTable& axes);
+  /// The same, where each rule binds the subjects that run the code of its source.
+  static RuleSet parse(const Document& document, const AxisTable& axes,
+                       const SubjectTable& subjects);
 
   const std::vector<Rule>& rules() const { return rules_; }
   const Rule* find(std::string_view id) const;

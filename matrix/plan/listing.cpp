@@ -77,6 +77,8 @@ nlohmann::json list_rules(const Catalogue& catalogue) {
                     {"why", rule.why},
                     {"next", rule.next},
                     {"source", rule.source},
+                    {"subjects", rule.subjects},
+                    {"says", rule.says},
                     {"breaks", texts(rule.breaks)}});
   }
   return list;
@@ -123,7 +125,8 @@ nlohmann::json explain(const Catalogue& catalogue, const Case& test_case, const 
       bool applies = false;
       for (const RulePart& part : rule.parts)
         applies = applies || part.when.holds(test_case, machine) == Truth::yes;
-      if (!applies || rule.when.holds(test_case, machine) != Truth::yes)
+      if (!applies || !rule.binds(subject_of(test_case)) ||
+          rule.when.holds(test_case, machine) != Truth::yes)
         row["result"] = "not_applicable";
     }
     rules.push_back(std::move(row));

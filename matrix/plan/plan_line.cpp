@@ -26,13 +26,17 @@ record::PlanLine PlanLineMaker::line(const PlannedCase& planned) const {
   const std::int64_t ranks = world_size(catalogue_.axes, test_case);
   const record::Expect& expect = planned.expect;
   Limits limits = catalogue_.limits;
+  const Subject& subject = *catalogue_.subjects.find(subject_of(test_case));
+  for (const auto& [phase, limit] : subject.limits) limits[phase] = limit;
   for (const auto& [phase, limit] : planned.limits) limits[phase] = limit;
-  double seconds = kCaseSeconds + kSecondsPerRank * static_cast<double>(ranks) +
+  double seconds = std::max(kCaseSeconds, subject.seconds) +
+                   kSecondsPerRank * static_cast<double>(ranks) +
                    (planned.isolation == "process" ? kProcessSeconds : 0);
   // An expected hang takes as long as the launcher waits before it calls a silent rank hung.
   if (expect.kind == "hazard" && expect.verdict.starts_with("fail.hang"))
     seconds += static_cast<double>(limits.at(record::Phase::replay)) / 1000;
   const bool rejected = expect.kind == "rejected";
+  const bool reference = subject.name == kReference;
   return {.id = case_id(test_case),
           .name = case_name(catalogue_.axes, test_case),
           .axes = effective_values(catalogue_.axes, test_case),
@@ -44,7 +48,7 @@ record::PlanLine PlanLineMaker::line(const PlannedCase& planned) const {
           .required_checks = rejected ? std::vector<std::string>() : required_checks(test_case),
           .skip = skip(planned, ranks),
           .why = planned.why,
-          .expected_seconds = rejected ? kRefusalSeconds : seconds};
+          .expected_seconds = rejected && reference ? kRefusalSeconds : seconds};
 }
 
 PlannedCase PlanLineMaker::planned(Case test_case, std::string why) const {
@@ -52,6 +56,8 @@ PlannedCase PlanLineMaker::planned(Case test_case, std::string why) const {
   record::Expect& expect = result.expect;
   if (const auto refusal = catalogue_.rules.refusal(result.test_case, machine_)) {
     expect = {.kind = "rejected", .rule = refusal->rule};
+    if (subject_of(result.test_case) != kReference)
+      expect.says = catalogue_.rules.find(refusal->rule)->says;
   } else if (const FaultEntry* fault =
                  catalogue_.faults.find(text_of(catalogue_.axes, result.test_case, "fault"))) {
     expect = {.kind = "fault",
@@ -60,7 +66,9 @@ PlannedCase PlanLineMaker::planned(Case test_case, std::string why) const {
               .clean_twin = case_id(clean_twin(result.test_case))};
     result.isolation = fault->isolation;
     result.limits = fault->limits_ms;
-  } else if (const Hazard* hazard = catalogue_.hazards.of(result.test_case, machine_)) {
+  } else if (const Hazard* hazard = subject_of(result.test_case) == kReference
+                                        ? catalogue_.hazards.of(result.test_case, machine_)
+                                        : nullptr) {
     expect = {.kind = "hazard", .rule = hazard->id, .verdict = hazard->expect};
     if (catalogue_.hazards.disposable(result.test_case, machine_)) {
       result.isolation = "process";
@@ -91,8 +99,10 @@ std::optional<record::Skip> PlanLineMaker::skip(const PlannedCase& planned,
                                                " ranks, this machine has room for " +
                                                std::to_string(machine_.slots));
   }
-  // A refused case never uses the device or the engine, so it can run anywhere.
-  if (planned.expect.kind == "rejected") return std::nullopt;
+  // The rank program refuses a case before it uses the device or the engine, so it can do so
+  // anywhere. Other subjects have to be there to refuse.
+  if (planned.expect.kind == "rejected" && subject_of(planned.test_case) == kReference)
+    return std::nullopt;
   const std::string arch = text_of(catalogue_.axes, planned.test_case, "arch");
   if (arch != "any") {
     const Value sm = variable_value(machine_, "sm");
@@ -123,6 +133,12 @@ record::PlanLine plan_case(const Catalogue& catalogue, const Case& test_case,
   return maker.line(maker.planned(test_case, std::move(why)));
 }
 
+std::string subject_of(const record::PlanLine& line) {
+  // Plans from before this axis do not name it.
+  const auto found = line.axes.find("subject");
+  return found == line.axes.end() ? std::string(kReference) : found->get<std::string>();
+}
+
 std::string batch_key(const record::PlanLine& line, std::string_view device) {
   nlohmann::json key{{"device", device},
                      {"ranks", line.ranks},
@@ -130,6 +146,8 @@ std::string batch_key(const record::PlanLine& line, std::string_view device) {
                      {"environment", line.environment},
                      {"limits_ms", record::to_json(line.limits_ms)},
                      {"comm", line.axes.value("comm", "")}};
+  // Each subject has a rank program of its own, or needs other imports.
+  if (const std::string subject = subject_of(line); subject != kReference) key["subject"] = subject;
   if (line.isolation == "process" || line.expect.kind == "fault") key["case"] = line.id;
   return key.dump();
 }

@@ -52,10 +52,13 @@ class PlanLineMaker {
 record::PlanLine plan_case(const Catalogue& catalogue, const Case& test_case,
                            const Machine& machine, std::string why);
 
+/// Whose code the case of a line tests: its axis `subject`.
+std::string subject_of(const record::PlanLine& line);
+
 /// Cases with the same key may share processes. The key holds the world size, the device, the
-/// isolation, the limits, who issues collectives, and every environment variable that is read at
-/// process start. A case with a planted fault has a key of its own; so has a case with isolation
-/// process.
+/// isolation, the limits, the subject, who issues collectives, and every environment variable that
+/// is read at process start. A case with a planted fault has a key of its own; so has a case with
+/// isolation process.
 std::string batch_key(const record::PlanLine& line, std::string_view device);
 
 /// The environment variables that a case's axes set in its ranks.

@@ -107,6 +107,17 @@ std::vector<RowTruth> rule_truths(const Rule& rule, const std::vector<VaryingAxi
     BoundExpression rule_when, when, require;
   };
   std::vector<RowTruth> truths;
+  const auto subject = std::find_if(axes.begin(), axes.end(),
+                                    [](const VaryingAxis& axis) { return axis.name == "subject"; });
+  const std::size_t subject_index = static_cast<std::size_t>(subject - axes.begin());
+  const bool varies = subject != axes.end() && !rule.subjects.empty();
+  const auto binds = [&axes, &rule, varies, subject_index](const States& states) {
+    if (!varies) return rule.binds(kReference);
+    const std::vector<Value>& values = axes[subject_index].values;
+    return rule.binds(states[subject_index] < values.size()
+                          ? std::string_view(std::get<std::string>(values[states[subject_index]]))
+                          : kReference);
+  };
   for (const RulePart& part : rule.parts) {
     const auto bind = [&](const Expression& expression) {
       return BoundExpression(expression, axes, machine, true);
@@ -116,7 +127,9 @@ std::vector<RowTruth> rule_truths(const Rule& rule, const std::vector<VaryingAxi
     std::set<std::size_t> reads;
     for (const BoundExpression* expression : {&bound->rule_when, &bound->when, &bound->require})
       expression->add_axes(reads);
-    truths.emplace_back(axes, reads, [bound](const States& states) {
+    if (varies) reads.insert(subject_index);
+    truths.emplace_back(axes, reads, [bound, binds](const States& states) {
+      if (!binds(states)) return Truth::no;
       const Truth applies = bound->rule_when.holds(states),
                   part_applies = bound->when.holds(states);
       if (applies == Truth::no || part_applies == Truth::no) return Truth::no;

@@ -47,6 +47,8 @@ std::map<std::string, std::string> parts(const record::Run& run) {
                                             {"GPUs", ""}};
   for (const std::string& gpu : stack.gpus) all["GPUs"] += (all["GPUs"].empty() ? "" : ", ") + gpu;
   for (const auto& [name, value] : stack.environment) all["environment " + name] = value;
+  for (const auto& [name, state] : stack.subjects)
+    all["subject " + name] = state.available ? state.version : state.why;
   return all;
 }
 

@@ -38,6 +38,10 @@ constexpr Rule kRules[] = {
      {}},
     {32, "a rank accepted what the expected rule must refuse", {}},
     {33, "refused, although the plan expects no refusal", {}},
+    {34,
+     "the subject's own code refused on every rank, before a replay and in the rule's words",
+     {}},
+    {35, "the subject's own code refused otherwise than the expected rule states", {}},
     // A rank hung, failed or died.
     {40, "a rank was silent beyond its phase's limit", {}},
     {41, "a rank met an error in phase capture", {}},
@@ -189,9 +193,30 @@ std::optional<Finding> interrupted(const Facts& facts) {
                  .reason = "the run was interrupted while this case ran"};
 }
 
-/// The rule, the phase and the time (before any device work) all have to be the expected ones.
-bool as_expected(const record::Refusal& refusal, const std::string& rule) {
-  return refusal.rule == rule && refusal.phase == Phase::validate && !refusal.device_initialised;
+/// Whether the case tests code of others, which refuses where and how it does.
+bool of_other_code(const Facts& facts) {
+  const auto found = facts.plan().axes.find("subject");
+  return found != facts.plan().axes.end() && *found != matrix::kReference;
+}
+
+/// The rule, the phase and the time (before any device work) all have to be the expected ones. The
+/// code of other subjects refuses while it is set up or captured, and says why in its own words:
+/// without them, an exception for any other reason would count as the refusal.
+bool as_expected(const Facts& facts, const record::Refusal& refusal) {
+  const record::Expect& expect = facts.plan().expect;
+  if (refusal.rule != expect.rule) return false;
+  if (of_other_code(facts))
+    return refusal.phase < Phase::replay && !expect.says.empty() &&
+           record::to_text(refusal.message).find(expect.says) != std::string::npos;
+  return refusal.phase == Phase::validate && !refusal.device_initialised;
+}
+
+/// How a refusal by the expected rule has to be, for people.
+std::string wanted_refusal(const Facts& facts) {
+  const record::Expect& expect = facts.plan().expect;
+  return of_other_code(facts)
+             ? "every rank's own code refused before a replay, saying \"" + expect.says + "\""
+             : "every rank refused by " + expect.rule + " in phase validate, before device work";
 }
 
 std::optional<Finding> refusals(const Facts& facts) {
@@ -202,20 +227,20 @@ std::optional<Finding> refusals(const Facts& facts) {
   const bool must_refuse = facts.expects() == "rejected";
 
   if (first == ranks.end()) {
-    const auto accepted = [](const RankEvidence& rank) {
-      return rank.last_phase && *rank.last_phase > Phase::validate;
+    const Phase last = of_other_code(facts) ? Phase::capture : Phase::validate;
+    const auto accepted = [last](const RankEvidence& rank) {
+      return rank.last_phase && *rank.last_phase > last;
     };
     const auto acceptor = std::find_if(ranks.begin(), ranks.end(), accepted);
     if (!must_refuse || acceptor == ranks.end()) return std::nullopt;
-    return Finding{
-        .verdict = "fail.constraint"_verdict,
-        .rule = 32,
-        .reason = rank_text(acceptor->rank) + " accepted what " + rule + " forbids",
-        .fact = facts.fact(acceptor->rank, rule + " did not refuse this case",
-                           "phase " + text(*acceptor->last_phase) + " reached",
-                           "a refusal by " + rule + " in phase validate",
-                           "a forbidden combination that is not refused runs with unknown results"),
-        .phase = acceptor->last_phase};
+    return Finding{.verdict = "fail.constraint"_verdict,
+                   .rule = 32,
+                   .reason = rank_text(acceptor->rank) + " accepted what " + rule + " forbids",
+                   .fact = facts.fact(
+                       acceptor->rank, rule + " did not refuse this case",
+                       "phase " + text(*acceptor->last_phase) + " reached", wanted_refusal(facts),
+                       "a forbidden combination that is not refused runs with unknown results"),
+                   .phase = acceptor->last_phase};
   }
   const record::Refusal& refusal = *first->refused;
   if (!must_refuse && facts.expects() != "hazard")
@@ -229,7 +254,7 @@ std::optional<Finding> refusals(const Facts& facts) {
   // A rank that left no evidence at all did not refuse.
   const bool whole_world = static_cast<int>(ranks.size()) == facts.context().world_size;
   for (const RankEvidence& rank : ranks)
-    if (!rank.refused || !as_expected(*rank.refused, rule)) {
+    if (!rank.refused || !as_expected(facts, *rank.refused)) {
       const std::string got = !rank.refused
                                   ? "no refusal"
                                   : "refused by " + rank.refused->rule + " in phase " +
@@ -238,11 +263,14 @@ std::optional<Finding> refusals(const Facts& facts) {
                                                                           : ", before device work");
       return Finding{
           .verdict = "fail.constraint"_verdict,
-          .rule = 31,
+          .rule = of_other_code(facts) ? 35 : 31,
           .reason = rank_text(rank.rank) + ": " + got,
           .fact = facts.fact(
-              rank.rank, "the refusal is not the expected one", got,
-              "every rank refused by " + rule + " in phase validate, before device work",
+              rank.rank, "the refusal is not the expected one",
+              of_other_code(facts) && rank.refused
+                  ? got + ", saying: " + record::to_text(rank.refused->message)
+                  : got,
+              wanted_refusal(facts),
               "ranks that disagree wait for each other, and a late refusal leaves device state"),
           .phase = Phase::validate};
     }
@@ -255,10 +283,15 @@ std::optional<Finding> refusals(const Facts& facts) {
   const bool all_complete = std::all_of(ranks.begin(), ranks.end(),
                                         [](const RankEvidence& rank) { return rank.complete; });
   if (!whole_world || !ended_normally || !all_complete) return std::nullopt;
+  const std::string all = "all " + std::to_string(ranks.size()) + " ranks refused by " + rule;
+  if (of_other_code(facts))
+    return Finding{.verdict = "pass.rejected"_verdict,
+                   .rule = 34,
+                   .reason = all + " in their own words",
+                   .phase = refusal.phase};
   return Finding{.verdict = "pass.rejected"_verdict,
                  .rule = 30,
-                 .reason = "all " + std::to_string(ranks.size()) + " ranks refused by " + rule +
-                           " before device work",
+                 .reason = all + " before device work",
                  .phase = Phase::validate};
 }
 
@@ -677,14 +710,15 @@ Finding expect_known_issue(const Facts& facts, const Finding& seen) {
 }
 
 Finding expect_rejected(const Facts& facts, const Finding& seen) {
-  // Only a complete refusal (rule 30) passes.
-  if (seen.rule == 30 || product_failure(seen.verdict) || seen.rule == 20 || seen.rule == 21)
+  // Only a complete refusal (rules 30 and 34) passes.
+  if (seen.rule == 30 || seen.rule == 34 || product_failure(seen.verdict) || seen.rule == 20 ||
+      seen.rule == 21)
     return seen;
   return {.verdict = "fail.constraint"_verdict,
           .rule = 32,
           .reason = facts.plan().expect.rule + " did not refuse this case",
           .fact = facts.fact({}, facts.plan().expect.rule + " did not refuse this case",
-                             seen.reason, "a refusal by every rank in phase validate"),
+                             seen.reason, wanted_refusal(facts)),
           .phase = seen.phase};
 }
 

@@ -69,6 +69,30 @@ Change expect_rejected() {
   });
 }
 
+/// The case tests PyTorch, whose own code must refuse it.
+Change expect_refusal_of_torch() {
+  return change([](In& in) {
+    in.plan.axes["subject"] = "torch";
+    in.plan.expect = {.kind = "rejected", .rule = "P001", .says = "autocast caching"};
+    in.plan.required_checks = {};
+  });
+}
+
+/// Every rank's own code refused with these words.
+Change refuse_saying(const char* words, Phase phase = Phase::capture, const char* rule = "P001") {
+  return change([=](In& in) {
+    for (record::RankEvidence& rank : in.checks->ranks) {
+      rank.last_phase = phase;
+      rank.refused = record::Refusal{
+          .rule = rule,
+          .phase = phase,
+          .device_initialised = true,
+          .message = {.what = "refused", .got = words, .want = "w", .why = "", .next = "n"}};
+    }
+    for (record::CheckResult& check : in.checks->checks) check.result = Result::not_applicable;
+  });
+}
+
 Change known_issue(const char* verdict, const char* until) {
   return change([verdict, until](In& in) {
     in.plan.expect = {.kind = "known_issue",
@@ -247,6 +271,30 @@ std::vector<Row> rows() {
                                        in.checks->ranks[0].refused->phase = Phase::build;
                                      }),
            "fail.constraint"_verdict, 31),
+      same("refused by the subject's own code",
+           expect_refusal_of_torch() +
+               refuse_saying(
+                   "RuntimeError: make_graphed_callables does not support the autocast caching"),
+           "pass.rejected"_verdict, 34),
+      same("an exception for another reason is no refusal by the rule",
+           expect_refusal_of_torch() + refuse_saying("RuntimeError: out of memory"),
+           "fail.constraint"_verdict, 35),
+      same("refused by the subject's own code after a replay",
+           expect_refusal_of_torch() + refuse_saying("autocast caching", Phase::replay),
+           "fail.constraint"_verdict, 35),
+      same("refused by the subject's own code under another rule",
+           expect_refusal_of_torch() + refuse_saying("autocast caching", Phase::build, "P002"),
+           "fail.constraint"_verdict, 35),
+      same("a rule whose words are unknown is met by no exception",
+           expect_refusal_of_torch() + refuse_saying("autocast caching") +
+               change([](In& in) { in.plan.expect.says.clear(); }),
+           "fail.constraint"_verdict, 35),
+      same("one rank's own code did not refuse",
+           expect_refusal_of_torch() + refuse_saying("autocast caching") +
+               change([](In& in) { in.checks->ranks[1].refused.reset(); }),
+           "fail.constraint"_verdict, 35),
+      {"the subject's own code accepted, and all else well", expect_refusal_of_torch(),
+       "fail.constraint"_verdict, "fail.constraint"_verdict, 32},
       {"accepted, and all else well", expect_rejected(), "fail.constraint"_verdict,
        "fail.constraint"_verdict, 32},
       same("accepted, and then hung", expect_rejected() + hang(Phase::replay),

@@ -10,6 +10,7 @@ std::string axes_page();      // from matrix/tables/axes.json
 std::string checks_page();    // from matrix/tables/checks.json and faults.json
 std::string faults_page();    // from matrix/tables/faults.json
 std::string rules_page();     // from matrix/rules/graphproof.json
+std::string subjects_page();  // from matrix/tables/subjects.json
 std::string verdicts_page();  // from reports/record/verdict, reports/outcome, tables/limits.json
 
 }  // namespace graphproof::structure

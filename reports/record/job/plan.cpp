@@ -10,6 +10,7 @@ Json to_json(const Expect& expect) {
     if (!text.empty()) json[key] = text;
   };
   add("rule", expect.rule);
+  add("says", expect.says);
   add("fault", expect.fault);
   add("detector", expect.detector);
   add("clean_twin", expect.clean_twin);
@@ -24,6 +25,7 @@ Expect expect_from(const Fields& in) {
   Expect expect{.kind = in.word("kind", {"pass", "rejected", "fault", "known_issue", "hazard"})};
   const auto text = [&in](const char* key) { return in.required<std::string>(key); };
   if (expect.kind == "rejected" || expect.kind == "hazard") expect.rule = text("rule");
+  if (expect.kind == "rejected") expect.says = in.optional<std::string>("says").value_or("");
   if (expect.kind == "fault") {
     expect.fault = text("fault");
     expect.detector = text("detector");

@@ -20,14 +20,16 @@ inline constexpr std::string_view kPlanSchema = "graphproof-plan/1";
 
 /// What the plan expects of a case. `kind` determines which members are set; the others are empty.
 /// - pass: no members.
-/// - rejected: rule. The rank program refuses the case by this rule in phase validate.
+/// - rejected: rule. The rank program refuses the case by this rule in phase validate. The code of
+///   another subject than reference has to refuse it before the first replay, and its own words
+///   contain `says`, if the rule knows them.
 /// - fault: fault, detector, clean_twin (a case id). The detector catches the planted fault.
 /// - known_issue: issue, verdict, owner, until (YYYY-MM-DD, the last day that it excuses).
 /// - hazard: rule, verdict. A dangerous combination, run to show what the software stack does.
 /// `verdict` may be a dotted prefix of a verdict.
 struct Expect {
   std::string kind = "pass";
-  std::string rule;
+  std::string rule, says;
   std::string fault, detector, clean_twin;
   std::string issue, verdict, owner, until;
 

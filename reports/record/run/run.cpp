@@ -3,21 +3,38 @@
 namespace graphproof::record {
 
 Json to_json(const Stack& stack) {
-  return {{"torch_version", stack.torch_version},
-          {"cuda_version", stack.cuda_version},
-          {"nccl_version", stack.nccl_version},
-          {"driver", stack.driver},
-          {"cudnn_version", stack.cudnn_version},
-          {"mpi", stack.mpi},
-          {"gpus", stack.gpus},
-          {"sm", stack.sm},
-          {"kernel", stack.kernel},
-          {"host", stack.host},
-          {"cpus", stack.cpus},
-          {"environment", stack.environment}};
+  Json json = {{"torch_version", stack.torch_version},
+               {"cuda_version", stack.cuda_version},
+               {"nccl_version", stack.nccl_version},
+               {"driver", stack.driver},
+               {"cudnn_version", stack.cudnn_version},
+               {"mpi", stack.mpi},
+               {"gpus", stack.gpus},
+               {"sm", stack.sm},
+               {"kernel", stack.kernel},
+               {"host", stack.host},
+               {"cpus", stack.cpus},
+               {"environment", stack.environment}};
+  if (!stack.python.empty()) json["python"] = stack.python;
+  if (stack.subjects.empty()) return json;
+  Json& subjects = json["subjects"] = Json::object();
+  for (const auto& [name, state] : stack.subjects)
+    subjects[name] = {
+        {"available", state.available}, {"version", state.version}, {"why", state.why}};
+  return json;
 }
 
 Stack stack_from(const Fields& in) {
+  std::map<std::string, SubjectState> subjects;
+  if (in.has("subjects")) {
+    const auto named = in.required<nlohmann::json>("subjects");
+    for (const auto& [name, state] : named.items()) {
+      const Fields one = in.object("subjects").object(name);
+      subjects[name] = {.available = one.required<bool>("available"),
+                        .version = one.required<std::string>("version"),
+                        .why = one.required<std::string>("why")};
+    }
+  }
   return {.torch_version = in.required<std::string>("torch_version"),
           .cuda_version = in.required<std::string>("cuda_version"),
           .nccl_version = in.required<std::string>("nccl_version"),
@@ -29,7 +46,9 @@ Stack stack_from(const Fields& in) {
           .kernel = in.required<std::string>("kernel"),
           .host = in.required<std::string>("host"),
           .cpus = in.required<int>("cpus"),
-          .environment = in.required<std::map<std::string, std::string>>("environment")};
+          .environment = in.required<std::map<std::string, std::string>>("environment"),
+          .python = in.optional<std::string>("python").value_or(""),
+          .subjects = std::move(subjects)};
 }
 
 namespace {

@@ -15,6 +15,16 @@ namespace graphproof::record {
 
 inline constexpr std::string_view kRunSchema = "graphproof-run/1";
 
+/// Whether a host can run the cases of a subject (axis `subject`), as the user's Python says. `why`
+/// is empty if it can.
+struct SubjectState {
+  bool available = false;
+  std::string version;  // of its package; empty if it is not installed
+  std::string why;
+
+  bool operator==(const SubjectState&) const = default;
+};
+
 /// The software and hardware under test. A part that is absent is "none". Secrets in the
 /// environment are redacted already.
 struct Stack {
@@ -24,6 +34,10 @@ struct Stack {
   std::string kernel, host;
   int cpus = 0;
   std::map<std::string, std::string> environment;
+  /// The Python that runs other subjects than reference: a path, or a name to be found in PATH.
+  /// Empty where it was not asked, as on the simulated device.
+  std::string python;
+  std::map<std::string, SubjectState> subjects;
 
   bool operator==(const Stack&) const = default;
 };

@@ -147,7 +147,8 @@ bool may_lack(const Kind& kind, const json::json_pointer& parent) {
   if (parent.empty()) return false;
   const std::string schema = kind.schema, name = parent.back();
   return kOpen.contains(name) || (schema == "summary" && (name == "counts" || name == "checks")) ||
-         ((schema == "plan" || schema == "run") && name == "limits_ms");
+         ((schema == "plan" || schema == "run") && name == "limits_ms") ||
+         (schema == "run" && name == "subjects");
 }
 
 // Keys that older files lack, and which are therefore optional.
@@ -158,6 +159,8 @@ const std::set<std::string>& added_keys() {
                                   "summary/ending",
                                   "run/plan_sha256",
                                   "run/parent",
+                                  "run/stack/python",
+                                  "run/stack/subjects",
                                   "run/options",
                                   "run/options/max_gpu_ms",
                                   "run/options/ranks_per_gpu",

@@ -6,7 +6,7 @@
 
 _graphproof_verbs='run resume rerun repro watch status report compare list explain shrink case
   check rules plan cover verify order merge ci doctor selftest test help'
-_graphproof_axes='impl modules inference_scope tp pp vpp dp cp ep etp sequence_parallel
+_graphproof_axes='subject impl modules inference_scope tp pp vpp dp cp ep etp sequence_parallel
   microbatches microbatch_group comm cp_comm_type recompute model layers hidden heads kv_groups ffn
   vocab experts topk qkv_bias linear_bias normalization activation position_embedding
   tied_embeddings dispatch dispatcher router_aux_loss router_z_loss router_score_correction
@@ -16,7 +16,8 @@ _graphproof_axes='impl modules inference_scope tp pp vpp dp cp ep etp sequence_p
   nan_check_loss nan_check_grad cpu_offload seq_length microbatch_size packed shape_buckets
   warmup_steps steps schedule pool share_io_buffers capture_mode autograd_threads
   nccl_graph_register allocator placement teardown nccl_algo nccl_proto collective collective_bytes
-  fault'
+  layer_spec autocast_cache optimizer_kernels checkpoint graph_trees graph_partition
+  reshard_after_forward fault'
 declare -gA _graphproof_options _graphproof_values
 
 _graphproof_options[run]='
