@@ -119,7 +119,19 @@ void overlay(Environment& environment, const Environment& upper) {
 
 }  // namespace
 
-bool without_mpi(const Job& job) { return job.device == "cuda" || job.world_size == 1; }
+std::filesystem::path python_packages(const std::filesystem::path& programs) {
+  return programs / "python";
+}
+
+std::string python_path(const std::filesystem::path& programs, const Environment& own) {
+  const auto earlier = own.find("PYTHONPATH");
+  return python_packages(programs).string() +
+         (earlier == own.end() || earlier->second.empty() ? "" : ":" + earlier->second);
+}
+
+bool without_mpi(const Job& job) {
+  return job.device == "cuda" || job.world_size == 1 || !job.python.empty();
+}
 
 Command local_command(const Job& job, const Environment& own) {
   const bool cuda = job.device == "cuda";
@@ -145,6 +157,9 @@ Command local_command(const Job& job, const Environment& own) {
   if (!job.gpus.empty() && std::ssize(job.gpus) < job.world_size)
     environment["GRAPHPROOF_SHARED_GPUS"] = std::to_string(job.gpus.size());
 
+  if (!job.python.empty())
+    environment["PYTHONPATH"] = python_path(job.program.parent_path(), environment);
+
   const std::string ranks = std::to_string(job.world_size);
   Command command{{}, environment};
   std::vector<std::string>& words = command.arguments;
@@ -159,7 +174,11 @@ Command local_command(const Job& job, const Environment& own) {
       if (passed_on(name) || job.environment.count(name) != 0)
         words.insert(words.end(), {"-x", name});
   }
-  words.push_back(job.program);
+  // graphproof-start searches no PATH; env does, and becomes the Python.
+  if (job.python.empty())
+    words.push_back(job.program);
+  else
+    words.insert(words.end(), {"/usr/bin/env", job.python, "-m", "graphproof.rank"});
   words.insert(words.end(), job.switches.begin(), job.switches.end());
   words.push_back(job.batch_file);
   return command;

@@ -18,6 +18,9 @@ struct Job {
                                   // which the ranks share in turn; empty on sim
   std::vector<int> cpus;          // that the ranks share, and no other batch; empty: any CPU
   std::filesystem::path program;  // the rank program; graphproof-start is in the same folder
+  /// Not empty: the rank program is the package graphproof.rank of this Python instead, for the
+  /// cases of a subject other than reference. The package is in the folder of `program`.
+  std::string python;
   std::vector<std::string> switches;  // its arguments before the batch file
   std::filesystem::path batch_file;
   std::filesystem::path node_folder;  // local to this host; mpirun's own files go there
@@ -27,6 +30,11 @@ struct Job {
   Environment environment;  // what the cases' axes ask for; it overrides everything but the lease
                             // and the mark
 };
+
+/// The folder that has the Python package graphproof, next to the programs of graphproof.
+std::filesystem::path python_packages(const std::filesystem::path& programs);
+/// PYTHONPATH with that folder first; `own` may have one already.
+std::string python_path(const std::filesystem::path& programs, const Environment& own);
 
 /// Whether the ranks find each other without MPI: on GPUs NCCL does it, and a single rank has no
 /// other to find. Only tensors of several ranks of the simulated device travel over MPI.

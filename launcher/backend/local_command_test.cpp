@@ -62,6 +62,23 @@ TEST(LocalCommandTest, OnlySeveralRanksOfTheSimulatedDeviceNeedMpi) {
     }
 }
 
+TEST(LocalCommandTest, ThePackageOfAPythonTakesThePlaceOfTheRankProgram) {
+  for (const char* device : {"sim", "cuda"}) {
+    Job one = job(device);
+    one.python = "python3";
+    const Environment own = {{"PYTHONPATH", "/mine"}, {"PATH", "/usr/bin"}};
+    const Command command = local_command(one, own), reference = local_command(job("cuda"), own);
+    EXPECT_EQ(command.arguments, (std::vector<std::string>{
+                                     "/opt/bin/graphproof-start", "2", "/usr/bin/env", "python3",
+                                     "-m", "graphproof.rank", "/runs/r/batches/b001/batch.json"}));
+    EXPECT_EQ(command.environment.at("PYTHONPATH"), "/opt/bin/python:/mine");
+    if (one.device != "cuda") continue;
+    Environment same = command.environment;
+    same["PYTHONPATH"] = "/mine";
+    EXPECT_EQ(same, reference.environment) << "everything else is what a rank program gets";
+  }
+}
+
 TEST(LocalCommandTest, RanksShareTheCpusOfTheirSlotsAndAreBoundNoFurther) {
   Job pinned = job("cuda");
   pinned.cpus = {2, 3, 10};

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "matrix/plan/plan_line.h"
+
 namespace graphproof::launcher {
 
 BatchHost::BatchHost(const record::Run& run, BatchHostSetup setup)
@@ -27,6 +29,8 @@ BatchRequest BatchHost::request(const CaseGroup& group, const std::string& name,
   request.gpu_health = gpu_health_.get();
   request.processes = setup_.processes ? setup_.processes : &own_processes_;
   request.job.program = setup_.rank_program;
+  if (matrix::subject_of(group.attempts.front().line) != matrix::kReference)
+    request.job.python = run_.stack.python;
   for (const int slot : slots) {
     if (!setup_.gpus.empty()) request.job.gpus.push_back(gpu(slot));
     if (cpus_.empty()) continue;

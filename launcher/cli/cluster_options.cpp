@@ -5,6 +5,7 @@
 #include <sstream>
 #include <system_error>
 
+#include "launcher/backend/subjects.h"
 #include "launcher/cli/device_option.h"
 #include "launcher/cli/duration_option.h"
 #include "launcher/cluster/commands.h"
@@ -181,9 +182,16 @@ launcher::Device device_on(const record::Cluster& cluster, const std::string& wa
   record::Run run;
   run.run_id = "fingerprint";
   run.device = "cuda";
-  device.stack = launcher::fingerprint(
-      cluster::fingerprint_command(cluster, agents(run, {}, device.rank_program, surroundings),
-                                   launcher::own_environment()),
+  const cluster::AgentStart start = agents(run, {}, device.rank_program, surroundings);
+  const launcher::Environment own = launcher::own_environment();
+  device.stack = launcher::fingerprint(cluster::fingerprint_command(cluster, start, own),
+                                       cluster.queue_limit_ms);
+  launcher::ask_for_subjects(
+      device.stack, other_subjects(surroundings.catalogue), launcher::pythons(own),
+      [&](const std::string& python) {
+        return cluster::node_command(
+            cluster, start, own, launcher::subjects_command(python, surroundings.programs, own));
+      },
       cluster.queue_limit_ms);
   if (static_cast<int>(device.stack.gpus.size()) < cluster.slots)
     refuse("a node has fewer GPUs than --slots", std::to_string(device.stack.gpus.size()) + " GPUs",

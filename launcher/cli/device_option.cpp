@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "launcher/backend/subjects.h"
 #include "launcher/gpu/nvml.h"
 #include "matrix/input/input_error.h"
 
@@ -19,6 +20,18 @@ void expect_device(const std::string& wanted) {
     throw matrix::InputError(
         {"no device `" + wanted + "`", wanted, "auto, sim or cuda", "",
          matrix::suggestion(wanted, words, "--device auto takes the GPUs if there are any")});
+}
+
+/// Asks this host's Python which subjects it can run. On the simulated device none can be run.
+void ask_for_subjects(launcher::Device& device, const Surroundings& surroundings) {
+  if (device.name != "cuda") return;
+  const launcher::Environment own = launcher::own_environment();
+  launcher::ask_for_subjects(device.stack, other_subjects(surroundings.catalogue),
+                             launcher::pythons(own), [&](const std::string& python) {
+                               return launcher::Command{
+                                   launcher::subjects_command(python, surroundings.programs, own),
+                                   own};
+                             });
 }
 
 /// `device` with GPUs that up to `ranks_per_gpu` ranks share. Throws InputError if they cannot.
@@ -47,6 +60,13 @@ launcher::Device shared(launcher::Device device, int ranks_per_gpu) {
 
 }  // namespace
 
+std::vector<std::string> other_subjects(const matrix::Catalogue& catalogue) {
+  std::vector<std::string> names;
+  for (const matrix::Subject& subject : catalogue.subjects.subjects())
+    if (subject.name != matrix::kReference) names.push_back(subject.name);
+  return names;
+}
+
 void declare_ranks_per_gpu(CLI::App& app, int& ranks_per_gpu) {
   app.add_option("--ranks-per-gpu", ranks_per_gpu,
                  "let up to N ranks share a GPU, so that cases with more ranks than GPUs run too; "
@@ -57,7 +77,9 @@ void declare_ranks_per_gpu(CLI::App& app, int& ranks_per_gpu) {
 launcher::Device device_of(const std::string& wanted, const Surroundings& surroundings,
                            int ranks_per_gpu) {
   expect_device(wanted);
-  return shared(launcher::choose_device(wanted, surroundings.programs), ranks_per_gpu);
+  launcher::Device device = launcher::choose_device(wanted, surroundings.programs);
+  ask_for_subjects(device, surroundings);
+  return shared(std::move(device), ranks_per_gpu);
 }
 
 launcher::Device device_for_planning(const std::string& wanted, const Surroundings& surroundings,
@@ -71,6 +93,7 @@ launcher::Device device_for_planning(const std::string& wanted, const Surroundin
                           .note = {}};
   try {
     device = launcher::choose_device(wanted, surroundings.programs);
+    ask_for_subjects(device, surroundings);
   } catch (const matrix::InputError&) {
     if (wanted == "cuda") throw;
     device.note = "the rank programs are not built (./graphproof doctor builds them)";
@@ -83,6 +106,8 @@ matrix::Machine machine_of(const launcher::Device& device) {
   if (!device.rank_program.empty())
     machine.stack =
         matrix::stack_variables(nlohmann::json::parse(record::to_json(device.stack).dump()));
+  for (const auto& [subject, state] : device.stack.subjects)
+    if (!state.available) machine.unavailable[subject] = state.why;
   return machine;
 }
 

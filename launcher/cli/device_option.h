@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 
 #include <string>
+#include <vector>
 
 #include "launcher/backend/programs.h"
 #include "launcher/cli/verb.h"
@@ -22,6 +23,9 @@ launcher::Device device_for_planning(const std::string& wanted, const Surroundin
                                      int ranks_per_gpu = 1);
 
 void declare_ranks_per_gpu(CLI::App& app, int& ranks_per_gpu);
+
+/// The subjects that the user's Python runs: all but reference.
+std::vector<std::string> other_subjects(const matrix::Catalogue& catalogue);
 
 /// What the rules and the expression language know about a device.
 matrix::Machine machine_of(const launcher::Device& device);

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "launcher/backend/local_command.h"
+#include "matrix/plan/plan_line.h"
 #include "reports/record/text/printable.h"
 
 namespace graphproof::cli {
@@ -48,10 +49,12 @@ std::string repro_script(const record::PlanLine& line, const launcher::Device& d
                       .mark = "repro",
                       .limits_ms = limits_ms,
                       .cases = {{line.id, line.name, 1, line.axes, in_folder("case")}}};
+  const bool reference = matrix::subject_of(line) == matrix::kReference;
   launcher::Job job{.world_size = line.ranks,
                     .device = device.name,
                     .gpus = {},
                     .program = device.rank_program,
+                    .python = reference ? std::string() : device.stack.python,
                     .switches = {},
                     .batch_file = in_folder("batch.json"),
                     .node_folder = in_folder("node"),
@@ -62,8 +65,12 @@ std::string repro_script(const record::PlanLine& line, const launcher::Device& d
     job.gpus.assign(
         device.gpus.begin(),
         device.gpus.begin() + std::min<std::ptrdiff_t>(line.ranks, std::ssize(device.gpus)));
-  // The environment starts empty, so that the script does not repeat that of this process.
-  const launcher::Command command = launcher::local_command(job, {});
+  // The environment starts empty, so that the script does not repeat that of this process. Only
+  // where the user's own packages are is kept.
+  launcher::Environment kept;
+  const launcher::Environment own = launcher::own_environment();
+  if (const auto path = own.find("PYTHONPATH"); !reference && path != own.end()) kept.insert(*path);
+  const launcher::Command command = launcher::local_command(job, kept);
   std::int64_t limit_ms = 0;
   for (const auto& [phase, phase_ms] : limits_ms) limit_ms += phase_ms;
 

@@ -64,6 +64,15 @@ void expect_same_stack(const record::Run& recorded, const launcher::Device& devi
         {"gpus", nlohmann::json(stack.gpus).dump()},
         {"slots", std::to_string(slots)}};
   };
+  // Runs of versions before the axis `subject` did not ask for them.
+  if (!recorded.stack.python.empty() && recorded.stack.subjects != device.stack.subjects)
+    throw matrix::InputError(
+        {"the packages of the subjects are not those that run " + recorded.run_id + " began on",
+         nlohmann::json::parse(record::to_json(device.stack).dump())
+             .value("subjects", nlohmann::json())
+             .dump(),
+         nlohmann::json::parse(record::to_json(recorded.stack).dump()).at("subjects").dump(),
+         "one run is a result about one stack", "start a new run here, and compare the two"});
   const auto then = parts(recorded.stack, recorded.slots), now = parts(device.stack, device.slots);
   for (std::size_t i = 0; i < then.size(); ++i)
     if (then[i] != now[i])

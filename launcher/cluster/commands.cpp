@@ -150,6 +150,11 @@ std::string granted_message(const record::Cluster& options) {
 
 Command fingerprint_command(const record::Cluster& options, const AgentStart& start,
                             const Environment& own) {
+  return node_command(options, start, own, {start.rank_program, "--fingerprint"});
+}
+
+Command node_command(const record::Cluster& options, const AgentStart& start,
+                     const Environment& own, const Words& program) {
   Words words;
   if (options.engine == "mpirun") {
     words = {"mpirun", "-np", "1", "--host", options.hosts.at(0)};
@@ -161,7 +166,7 @@ Command fingerprint_command(const record::Cluster& options, const AgentStart& st
     append(words, pyxis_words(options, start));
   }
   append(words, apptainer_words(options, start));
-  append(words, {start.rank_program, "--fingerprint"});
+  append(words, program);
   Environment environment = environment_of(options, own);
   if (options.engine == "mpirun")
     environment.insert({{"OMPI_ALLOW_RUN_AS_ROOT", "1"}, {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"}});

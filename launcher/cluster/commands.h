@@ -44,7 +44,11 @@ launcher::Command pilot_command(const record::Cluster& options, const AgentStart
 launcher::Command array_command(const record::Cluster& options, const AgentStart& start, int tasks,
                                 int slots, const std::filesystem::path& script,
                                 const launcher::Environment& own);
-/// The command that prints the rank program's report of the software stack, on one of the nodes.
+/// The command that runs `words` once, on one of the nodes, and shows what they print.
+launcher::Command node_command(const record::Cluster& options, const AgentStart& start,
+                               const launcher::Environment& own,
+                               const std::vector<std::string>& words);
+/// The same for the rank program's report of the software stack.
 launcher::Command fingerprint_command(const record::Cluster& options, const AgentStart& start,
                                       const launcher::Environment& own);
 /// The command that ends every job of the run, whatever became of the command that asked for it.

@@ -2,6 +2,7 @@
 // a rank can go wrong ends in its own verdict, with every record kept and no process left.
 #include "launcher/testing/run_of_fakes.h"
 
+#include <fstream>
 #include <set>
 
 #include "launcher/host/listeners.h"
@@ -40,6 +41,35 @@ TEST_F(LauncherRunTest, GoodRanksPassAndLeaveTheWholeFolder) {
   EXPECT_EQ(last.cleanup, record::Cleanup{});
   EXPECT_EQ(context(setup.plan[1].id).ranks[0].exit, std::nullopt)
       << "the process went on to another case";
+}
+
+TEST_F(LauncherRunTest, CasesOfOtherSubjectsRunInRanksOfTheUsersPython) {
+  // The package is one whose ranks become those of this test, with the same arguments.
+  const fs::path programs = folder.parent_path() / "programs", real = setup.rank_program;
+  fs::create_directories(programs / "python/graphproof");
+  fs::create_symlink(real, programs / "rank");
+  fs::create_symlink(real.parent_path() / "graphproof-start", programs / "graphproof-start");
+  std::ofstream(programs / "python/graphproof/__init__.py").flush();
+  std::ofstream(programs / "python/graphproof/rank.py")
+      << "import os, sys\nos.execv('" << real.string() << "', ['rank'] + sys.argv[1:])\n";
+  setup.rank_program = programs / "rank";
+  setup.run.stack.python = "python3";
+  record::PlanLine torch = line(2, 2, ""), wrong = line(3, 1, "wrong replay 0");
+  torch.axes["subject"] = "torch";
+  wrong.axes["subject"] = "fsdp2";
+  wrong.isolation = "process";
+  const auto result = go({line(1, 2, ""), torch, wrong});
+  EXPECT_EQ(verdict(result, 0), "pass");
+  EXPECT_EQ(verdict(result, 1), "pass") << result.cases[1].record.reason;
+  EXPECT_EQ(verdict(result, 2), "fail.numerics") << "the search of divergence is not for them";
+  const auto command = [&](std::size_t number) {
+    return record::read_text(folder / "batches" / context(setup.plan[number].id).batch / "command");
+  };
+  EXPECT_EQ(command(0).find("python3"), std::string::npos);
+  EXPECT_NE(command(1).find("graphproof-start 2 /usr/bin/env python3 -m graphproof.rank /"),
+            std::string::npos)
+      << command(1);
+  EXPECT_EQ(notices.find("diverg"), std::string::npos) << notices;
 }
 
 struct BadRank {

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "matrix/plan/plan_line.h"
 #include "reports/analysis/hazards.h"
 #include "reports/outcome/faults.h"
 #include "reports/outcome/outcome.h"
@@ -41,12 +42,31 @@ std::string cost_line(const launcher::RunSetup& setup) {
                      reports::clock_text(wall_seconds), setup.run.slots);
 }
 
+bool tests_other_subjects(const launcher::RunSetup& setup) {
+  return std::any_of(setup.plan.begin(), setup.plan.end(), [](const record::PlanLine& line) {
+    return matrix::subject_of(line) != matrix::kReference;
+  });
+}
+
 }  // namespace
 
 std::string stack_line(const record::Stack& stack) {
   return record::printable(fmt::format("stack torch {}  cuda {}  nccl {}  driver {}  {}",
                                        stack.torch_version, stack.cuda_version, stack.nccl_version,
                                        stack.driver, stack.mpi));
+}
+
+std::string subjects_line(const record::Stack& stack) {
+  if (stack.subjects.empty()) return "";
+  std::string here, missing;
+  for (const auto& [name, state] : stack.subjects)
+    if (state.available)
+      here += fmt::format("  {} {}", name, state.version);
+    else
+      missing += fmt::format("{}{} ({})", missing.empty() ? "" : ", ", name, state.why);
+  return record::printable(fmt::format("subjects of {}{}{}", stack.python, here,
+                                       missing.empty() ? "" : "  not here: " + missing)) +
+         "\n";
 }
 
 ProgressPrinter::ProgressPrinter(Surroundings& surroundings, bool json)
@@ -67,7 +87,8 @@ void ProgressPrinter::begin(const launcher::RunSetup& setup) {
   out_ << fmt::format("run {}  profile {}  {} cases  {}\n", setup.run.run_id, setup.run.profile,
                       setup.plan.size(), record::printable(place))
        << stack_line(stack) << "\n"
-       << cost_line(setup) << "folder " << setup.folder.string() << "\n"
+       << (tests_other_subjects(setup) ? subjects_line(stack) : "") << cost_line(setup) << "folder "
+       << setup.folder.string() << "\n"
        << std::flush;
 }
 

@@ -36,6 +36,9 @@ class ProgressPrinter {
 
 /// The stack in one line.
 std::string stack_line(const record::Stack& stack);
+/// A line with the subjects other than reference that this stack has, and why it lacks the others.
+/// Empty where nothing was asked for them.
+std::string subjects_line(const record::Stack& stack);
 
 reports::TerminalStyle style_of(const Surroundings& surroundings);
 

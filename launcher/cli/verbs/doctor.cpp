@@ -38,7 +38,8 @@ record::ExitCode execute_doctor(const DoctorOptions& options, Surroundings& surr
   if (options.json) {
     surroundings.out << launcher::to_json(facts, findings).dump(2) << "\n";
   } else {
-    if (!device.rank_program.empty()) surroundings.out << stack_line(device.stack) << "\n";
+    if (!device.rank_program.empty())
+      surroundings.out << stack_line(device.stack) << "\n" << subjects_line(device.stack);
     for (const launcher::Finding& one : findings)
       surroundings.out << fmt::format(
           "{:<8} {:<20} {}{}\n", launcher::name(one.health), one.check, record::printable(one.got),
