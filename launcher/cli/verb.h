@@ -62,6 +62,8 @@ struct Verb {
 
 /// All verbs, in the order in which help texts list them.
 std::span<const Verb> verbs();
+/// Their names, in this order.
+std::vector<std::string> verb_names();
 
 /// The whole program except for what `main` owns: parses the command line, runs the verb, prints
 /// errors. `arguments` do not include the program's name. Returns the exit code of the process.

@@ -11,12 +11,6 @@
 namespace graphproof::cli {
 namespace {
 
-std::vector<std::string> verb_names() {
-  std::vector<std::string> names;
-  for (const Verb& verb : verbs()) names.emplace_back(verb.name);
-  return names;
-}
-
 /// CLI11 reports that an option is unknown, but not which one was probably meant.
 matrix::InputError unknown_option(const CLI::App& app, const std::string& got) {
   std::vector<std::string> names;

@@ -17,12 +17,6 @@ struct HelpOptions {
   bool json = false;
 };
 
-std::vector<std::string> verb_names() {
-  std::vector<std::string> names;
-  for (const Verb& verb : verbs()) names.emplace_back(verb.name);
-  return names;
-}
-
 record::ExitCode execute_help(const HelpOptions& options, Surroundings& surroundings) {
   std::string text;
   if (options.verb.empty()) text = overview(verbs());

@@ -224,4 +224,10 @@ constexpr std::array kVerbs = {
 
 std::span<const Verb> verbs() { return kVerbs; }
 
+std::vector<std::string> verb_names() {
+  std::vector<std::string> names;
+  for (const Verb& verb : verbs()) names.emplace_back(verb.name);
+  return names;
+}
+
 }  // namespace graphproof::cli
