@@ -83,9 +83,9 @@ _graphproof_candidates() {  # KIND ROOT
       ;;
     RUN)
       printf 'latest\n'
-      for path in runs/*/run.json; do
+      for path in runs/*/run.json runs/*/watched.json; do
         [ -e "$path" ] || continue
-        path=${path%/run.json}
+        path=${path%/*}
         printf '%s\n' "${path##*/}"
       done
       ;;
@@ -222,7 +222,7 @@ _graphproof_profiles() {
 }
 
 _graphproof_runs() {
-  compadd -- latest runs/*/run.json(N:h:t)
+  compadd -- latest runs/*/(run|watched).json(N:h:t)
 }
 
 _graphproof_verbs() {

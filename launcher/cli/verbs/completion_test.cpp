@@ -20,10 +20,13 @@ constexpr std::int64_t kDeadline_ms = 20'000;
 fs::path source() { return fs::absolute(std::getenv("GRAPHPROOF_SOURCE")); }
 
 struct CompletionTest : CommandUnderTest {
-  /// The lines that `script` prints when `shell` runs it in an empty folder with one run.
+  /// The lines that `script` prints when `shell` runs it in an empty folder with one run of cases
+  /// and one watched run.
   Words lines(const Words& shell, const std::string& script) {
     fs::create_directories(top / "runs" / "20260801-120000-abcd");
     std::ofstream(top / "runs" / "20260801-120000-abcd" / "run.json") << "{}";
+    fs::create_directories(top / "runs" / "20260802-120000-beef");
+    std::ofstream(top / "runs" / "20260802-120000-beef" / "watched.json") << "{}";
     Words command = shell;
     command.push_back("cd '" + top.string() + "'\n" + script);
     const launcher::Output output =
@@ -67,7 +70,7 @@ TEST_F(CompletionTest, BashOffersTheRestOfTheWord) {
       {{"run", "--where", "imp"}, {"impl"}},
       {{"list", "a"}, {"axes"}},
       {{"ci", "--device", "sim", "g"}, {"gitlab", "github"}},
-      {{"status", ""}, {"latest", "20260801-120000-abcd"}},
+      {{"status", ""}, {"latest", "20260801-120000-abcd", "20260802-120000-beef"}},
       {{"rerun", "latest", "--fa"}, {"--failed"}},
       {{"rerun", "latest", "imp"}, {"impl="}},
       {{"case", "tp", "=", "2,imp"}, {"2,impl="}},

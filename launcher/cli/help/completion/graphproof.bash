@@ -270,9 +270,9 @@ _graphproof_candidates() {  # KIND ROOT
       ;;
     RUN)
       printf 'latest\n'
-      for path in runs/*/run.json; do
+      for path in runs/*/run.json runs/*/watched.json; do
         [ -e "$path" ] || continue
-        path=${path%/run.json}
+        path=${path%/*}
         printf '%s\n' "${path##*/}"
       done
       ;;
