@@ -34,11 +34,16 @@ std::optional<std::int64_t> pool_bytes(const JobProcess& process,
   return bytes;
 }
 
+/// Whether all work in the window has its time.
+bool whole(const record::DeviceTimeLine& line) {
+  return line.dropped == 0 && line.without_times == 0 && line.all_ns() > 0;
+}
+
 /// Of the window in which it was measured; 0 for a graph that was not launched in it. Nothing where
 /// there was no window, where records were lost, or where the list of graphs may lack this one.
 std::optional<double> device_time_share(const JobProcess& process, std::int64_t executable) {
   for (const auto& line : process.of<record::DeviceTimeLine>()) {
-    if (line.dropped > 0 || line.unknown_graph_ns > 0 || line.all_ns() == 0) return std::nullopt;
+    if (!whole(line) || line.unknown_graph_ns > 0) return std::nullopt;
     std::int64_t listed_ns = 0;
     for (const record::GraphDeviceTime& graph : line.graphs) {
       if (graph.executable == executable)
@@ -119,6 +124,7 @@ std::map<std::string, double> watched_figures(const WatchedJob& job) {
   std::int64_t graph_ns = 0, device_ns = 0;
   for (const JobProcess& process : job.processes) {
     for (const auto& line : process.of<record::DeviceTimeLine>()) {
+      if (!whole(line)) continue;
       graph_ns += line.graph_ns;
       device_ns += line.all_ns();
     }

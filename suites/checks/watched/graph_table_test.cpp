@@ -48,6 +48,7 @@ TEST(GraphTable, TheShareOfTheDevicesTimeIsThatOfTheWindow) {
   window.dropped = 1;
   lines<record::DeviceTimeLine>(job, 0) = {window};
   EXPECT_FALSE(graph_table(job, notes)[0].device_time_share) << "of a part it is not known";
+  EXPECT_FALSE(watched_figures(job).contains("device_time_share"));
 }
 
 TEST(GraphTable, AProcessWithVeryManyGraphsHasTheLargestOnly) {
