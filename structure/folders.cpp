@@ -106,7 +106,7 @@ const std::vector<Folder>& folders() {
        {"launcher/cli/testing", "reports/record/schema"}},
       {"launcher/cli/verbs/offline",
        "Verbs that start nothing: what is planned and allowed, and files that they write.",
-       {"launcher/cli/show", "workloads/pipeline"},
+       {"launcher/cli/show", "launcher/watch", "workloads/pipeline"},
        {"launcher/cli/testing", "reports/record/schema"}},
       {"launcher/cluster",
        "Runs on the nodes of a cluster: agents, how they are started, and how the launcher talks "
