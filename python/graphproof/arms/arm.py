@@ -126,6 +126,7 @@ class Arm:
         if self.subject.optimizer is not None:
             set_rate(self.subject.optimizer, rate)
         Observed.observer = self.observer
+        Observed.notes_operands = "D05.operands_alive" not in self.subject.unobserved
         try:
             if self.graphs and not warming_up and self.captured is None:
                 self._capture(step_input.batch)

@@ -41,6 +41,8 @@ class Observer:
 class Observed:
     """The observer of this process, and every live graph. One at a time: arms run in turn."""
     observer: Observer | None = None
+    # Whether the operands of captures are noted. While they are, PyTorch's compiler runs eagerly.
+    notes_operands = True
     live = weakref.WeakSet()
     captures = 0        # begun in this process
     launches = 0        # in this process
@@ -74,7 +76,7 @@ def observed_class(base, census_of, pool_bytes):
                                   generators=1 + self._extra_generators)
             self._begun = time.monotonic()
             super().capture_begin(pool=pool, capture_error_mode=capture_error_mode)
-            if not hasattr(self, "storages"):
+            if Observed.notes_operands and not hasattr(self, "storages"):
                 self._operands = SeenOperands()
                 self._operands.__enter__()
 

@@ -72,13 +72,13 @@ def build(case: Case) -> Subject:
     training = Compiled(case)
     capture = {"full_iteration": training.capture_iteration,
                "callables": training.capture_by_the_compiler}.get(case.impl)
-    unobserved = {"D08.masks": "dropout is part of compiled code, which keeps no masks"}
+    unobserved = {"D08.masks": "dropout is part of compiled code, which keeps no masks",
+                  "D05.operands_alive": "compiled code calls kernels past PyTorch's operators"}
     if case.impl == "callables":
         unobserved.update({
             "D43.replays": "the compiler decides how many graphs a step has",
             "D18.coverage": "the compiler decides which of its graphs count a layer",
-            "D37.modules_warmed_up": "the compiler warms up compiled regions and no modules",
-            "D05.operands_alive": "compiled code calls kernels past PyTorch's operators"})
+            "D37.modules_warmed_up": "the compiler warms up compiled regions and no modules"})
     return Subject(model=training.model, step=training.step, optimizer=training.optimizer,
                    batch=lambda step: make_batch(case, step), layers=training.layers,
                    capture=capture, keeps_masks=False, unobserved=unobserved)
