@@ -91,7 +91,8 @@ class BatchRun:
         from graphproof.case_run import run_case
         from graphproof.evidence import REVISION, SCHEMA, EvidenceWriter, file_name
         from graphproof.heartbeat import monotonic_ms
-        from graphproof.scope import CaseFailure, CaseScope, PeerFailure
+        from graphproof.scope import CaseFailure, CaseScope, PeerFailure, RefusedByCode
+        from graphproof.subjects import refusals
         self.heartbeat.case_begin(listed.id, listed.attempt, self.log.bytes())
         evidence = EvidenceWriter(os.path.join(listed.evidence_folder, file_name(self.place.rank)))
         evidence.write("start", schema=SCHEMA, revision=REVISION, case=listed.id,
@@ -99,12 +100,16 @@ class BatchRun:
                        world_size=self.place.world_size, device=self.batch.device,
                        pid=os.getpid(), fault=str(listed.axes.get("fault", "none")),
                        t_ms=monotonic_ms(), shared_gpus=self.place.shared_gpus or None)
-        scope = CaseScope(evidence, self.heartbeat, self.place.rank)
+        scope = CaseScope(evidence, self.heartbeat, self.place.rank, refusals())
         scope.spent(phase.VALIDATE, 0.0)
         complete = False
         try:
             run_case(self, scope, listed, last)
             complete = True
+        except RefusedByCode as refusal:
+            complete = True
+            print(f"case {listed.id}, rank {self.place.rank}: refused by {refusal}",
+                  file=sys.stderr)
         except PeerFailure as failure:
             print(f"case {listed.id}, rank {self.place.rank}: {failure}", file=sys.stderr)
         except CaseFailure as failure:

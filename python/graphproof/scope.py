@@ -10,6 +10,7 @@ import traceback
 
 from graphproof.heartbeat import monotonic_ms
 from graphproof.message import Error
+from graphproof.phase import CAPTURE, PHASES
 
 EXIT_PLANTED = 12  # a rank that the axis env.GRAPHPROOF_EXIT ends on purpose
 CODE_WITHOUT_NUMBER = 1
@@ -19,6 +20,10 @@ EARLY_EXIT_VARIABLE = "GRAPHPROOF_EXIT"
 
 class PeerFailure(Exception):
     """Another rank voted that a phase failed. This rank's evidence has the vote."""
+
+
+class RefusedByCode(Exception):
+    """The code of the subject refused the case in words that a rule names. The evidence has it."""
 
 
 class CaseFailure(Exception):
@@ -48,8 +53,9 @@ def place_of(error: BaseException) -> str:
 class CaseScope:
     """Used from the thread that runs the case; `write` from any thread."""
 
-    def __init__(self, evidence, heartbeat, rank: int):
-        self._evidence, self._heartbeat = evidence, heartbeat
+    def __init__(self, evidence, heartbeat, rank: int, refusals: dict):
+        """`refusals`: rule -> what the code says that refuses what the rule forbids."""
+        self._evidence, self._heartbeat, self._refusals = evidence, heartbeat, refusals
         self._vote = None
         self._boundary, self.phase, self.arm, self.step = "validate", "validate", "", 0
         self._spent, self._since = {}, time.monotonic()
@@ -110,6 +116,12 @@ class CaseScope:
                    call=place_of(error), message=message)
         return code or CODE_WITHOUT_NUMBER
 
+    def _refused(self, error: BaseException) -> str | None:
+        """The rule in whose words the code refused while it was set up or captured, if any."""
+        if PHASES.index(self.phase) > PHASES.index(CAPTURE):
+            return None
+        return next((rule for rule, words in self._refusals.items() if words in str(error)), None)
+
     def section(self, boundary: str, work) -> None:
         """Runs `work` and votes for `boundary`. After an error it votes too, so that no rank waits.
         An exception of a user's code, SystemExit among them, ends the case and not the evidence."""
@@ -119,6 +131,14 @@ class CaseScope:
         except PeerFailure:
             raise
         except (Exception, SystemExit) as error:
+            rule = self._refused(error)
+            if rule is not None:
+                self.write("refused", phase=self.phase, rule=rule, device_initialised=True,
+                           what=f"the code of the subject refused the case at {place_of(error)}",
+                           got=" ".join(str(error).split()), want="what the rule allows",
+                           why="the rule forbids this combination",
+                           next=f"./graphproof explain {rule}")
+                raise RefusedByCode(rule) from error
             traceback.print_exception(error)
             code = self.report(error)
             if not self._failure_voted and self._vote:
@@ -130,4 +150,4 @@ class CaseScope:
         self.vote(0)
 
 
-__all__ = ["CaseFailure", "CaseScope", "PeerFailure", "monotonic_ms"]
+__all__ = ["CaseFailure", "CaseScope", "PeerFailure", "RefusedByCode", "monotonic_ms"]

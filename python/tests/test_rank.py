@@ -88,6 +88,19 @@ class Refusals(Judged):
         self.assertEqual(batch.lines(batch.ids[1], "start"), [],
                          "the next case needs a fresh process")
 
+    def test_what_pytorch_must_refuse_is_a_refusal_in_its_own_words(self):
+        name = "subject=fsdp2,impl=callables,capture_mode=global,dp=2,comm=c10d"
+        batch = self.batch((name, "impl=none,dp=2,comm=c10d"), world_size=2)
+        self.assertEqual(batch.run(), [0, 0], batch.log()[-2000:])
+        for rank in (0, 1):
+            refused = batch.lines(batch.ids[0], "refused", rank)[0]
+            self.assertEqual((refused["rule"], refused["phase"]), ("P002", "capture"))
+            self.assertIn("must not have hooks registered", refused["got"])
+            self.assertTrue(batch.lines(batch.ids[0], "end", rank)[0]["complete"])
+        words = self.words(batch)
+        self.assertEqual((words["D26.votes"], words["D21.evidence_complete"]), ("pass", "pass"))
+        self.assertNotIn("fail", self.words(batch, 1).values())
+
     def test_sgd_that_reads_its_rate_on_the_host_is_refused(self):
         batch = self.batch(("impl=manual,optimizer_kernels=foreach",))
         self.assertEqual(batch.run(), [10])

@@ -3,6 +3,7 @@
 import importlib.metadata
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -10,7 +11,7 @@ import unittest
 
 from graphproof.case import Case
 from graphproof.message import Error
-from graphproof.subjects import NAMES, available, ranges
+from graphproof.subjects import NAMES, available, ranges, refusals
 from judged_batch import ROOT, axes_of
 
 
@@ -51,6 +52,15 @@ class Availability(unittest.TestCase):
         self.assertEqual(tuple(answer), NAMES)
         self.assertEqual(set(answer["torch"]), {"available", "version", "why"})
         self.assertNotIn("| torch", done.stderr)
+
+
+class Refusals(unittest.TestCase):
+    def test_the_words_are_those_of_the_rules(self):
+        with open(os.path.join(ROOT, "matrix", "rules", "graphproof.json"),
+                  encoding="utf-8") as file:
+            rules = json.loads(re.sub(r"^\s*//.*$", "", file.read(), flags=re.M))["rules"]
+        self.assertEqual(refusals(), {rule["id"]: rule["says"] for rule in rules
+                                      if "says" in rule})
 
 
 class Translation(unittest.TestCase):

@@ -142,6 +142,9 @@ class Arm:
 
     def _capture(self, batch) -> None:
         before, counted = self._generator_tensors(), self.counters.tensor.clone()
+        scope = self.parts.scope
+        scope.enter(phase.CAPTURE, self.name, self.index)
+        scope.boundary(phase.CAPTURE)
         self.parts.device.synchronize()
         if self.subject.capture is not None:
             self.captured = self.subject.capture(self.subject.step, batch)
@@ -153,6 +156,8 @@ class Arm:
         # The passes that a library runs to warm up are no steps, and eager steps do not draw their
         # random numbers.
         self.counters.tensor.copy_(counted)
+        scope.boundary(phase.REPLAY)
+        scope.enter(phase.REPLAY, self.name, self.index)
         for name, generator in self.generators().items():
             generator.set_state(before[name])
 

@@ -22,6 +22,13 @@ def ranges() -> dict:
         return json.load(file)
 
 
+def refusals() -> dict:
+    """rule -> what the code of a subject says when it refuses what the rule forbids. The rules
+    themselves are in matrix/rules."""
+    with open(os.path.join(os.path.dirname(__file__), "refusals.json"), encoding="utf-8") as file:
+        return json.load(file)
+
+
 def template_file() -> str:
     """The commented example of a script, which runs as it is."""
     return os.path.join(os.path.dirname(__file__), "template.py")
