@@ -10,7 +10,7 @@ from judged_batch import JudgedBatch
 
 class Planted(unittest.TestCase):
     def judged(self, name: str) -> dict:
-        batch = JudgedBatch([name])
+        batch = JudgedBatch([name], world_size=2 if "dp=2" in name else 1)
         self.addCleanup(batch.remove)
         batch.run()
         return {check: word for check, (word, _) in batch.judge(batch.ids[0]).items()}

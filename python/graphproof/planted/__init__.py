@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from graphproof.message import Error
-from graphproof.planted import allocation, callables, graphs, optimizers
+from graphproof.planted import allocation, callables, graphs, optimizers, steps
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,7 @@ class Fault:
 _WHOLE = "subject=torch,impl=manual,microbatches=2,optimizer_kernels=fused"
 _ADAM = "subject=torch,impl=manual,microbatches=2,optimizer=adam,optimizer_kernels=fused"
 _DROPOUT = _WHOLE + ",dropout=true"
+_TWO_RANKS = _WHOLE + ",dp=2,comm=c10d"
 _CALLABLES = "subject=torch,impl=callables,microbatches=2,capture_mode=global"
 
 FAULTS = {fault.id: fault for fault in (
@@ -71,6 +72,20 @@ FAULTS = {fault.id: fault for fault in (
           graphs.launched_twice),
     Fault("M271", "a capture changes the parameters", "D36.capture_changes_nothing", _WHOLE,
           optimizers.parameters_changed),
+    Fault("M272", "a captured step does not clear its gradients", "D11.accumulated_gradients",
+          _WHOLE, steps.gradients_not_cleared),
+    Fault("M273", "a captured step drops nothing", "D08.masks", _DROPOUT, steps.no_dropout),
+    Fault("M274", "a captured step does not clip its gradients", "D01.lockstep",
+          _WHOLE + ",clip_grad=true", steps.not_clipped),
+    Fault("M275", "weight decay is left out of the captured optimizer", "D04.learning_rate",
+          _WHOLE + ",weight_decay=true", optimizers.decay_left_out),
+    Fault("M276", "captures begin in another mode than asked for", "D28.effective_config", _WHOLE,
+          steps.other_mode),
+    Fault("M277", "every step is captured again", "D43.replays", _WHOLE, steps.captured_again),
+    Fault("M278", "a captured step does not reduce its gradients over the ranks", "D01.lockstep",
+          _TWO_RANKS, steps.not_reduced),
+    Fault("M279", "Adam reads its rate on the host", "D19.capture_status", _ADAM,
+          optimizers.adam_rate_on_the_host),
 )}
 
 

@@ -56,6 +56,16 @@ def rate_on_the_host() -> None:
     _with_rate(lambda rate: torch.full_like(rate, rate.item()))
 
 
+def adam_rate_on_the_host() -> None:
+    fused = adam._fused_adam
+
+    def captured(*args, **kwargs):
+        kwargs["lr"] = torch.full_like(kwargs["lr"], kwargs["lr"].item())
+        fused(*args, **kwargs)
+
+    adam._fused_adam = captured
+
+
 def frozen_steps() -> None:
     changed(adam, "_fused_adam", "torch._foreach_add_(device_state_steps, 1)",
             "torch.cuda.is_current_stream_capturing() or "
@@ -70,6 +80,17 @@ def gradients_doubled() -> None:
                     parameter.grad.add_(parameter.grad)
 
     register_optimizer_step_pre_hook(twice)
+
+
+def decay_left_out() -> None:
+    fused = sgd._fused_sgd
+
+    def captured(*args, **kwargs):
+        if _capturing():
+            kwargs["weight_decay"] = 0.0
+        fused(*args, **kwargs)
+
+    sgd._fused_sgd = captured
 
 
 def parameters_changed() -> None:
