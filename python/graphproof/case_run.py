@@ -9,6 +9,7 @@ from graphproof import configuration, phase, planted
 from graphproof.arms.arm import Arm, Parts, make_inputs
 from graphproof.arms.order import keep_last, run_eager, run_free, run_lockstep, run_solo
 from graphproof.case import Case
+from graphproof.learning_rate import unknown_update
 from graphproof.message import Error
 from graphproof.subjects import available, builder
 from graphproof.teardown import tear_down
@@ -31,6 +32,9 @@ def write_unobserved(scope, device, subject, case: Case) -> None:
     if case.world_size > 1:
         checks["D25.collective_ledger"] = "collectives of PyTorch's process groups are not listed"
         checks["D53.layout_reference"] = "there is no model of a single rank to compare with"
+    if unknown_update(subject.optimizer):
+        checks["D04.learning_rate"] = checks["D04.optimizer_step"] = \
+            unknown_update(subject.optimizer)
     checks.update(subject.unobserved)
     for check, why in sorted(checks.items()):
         scope.write("unobserved", check=check, why=why)

@@ -193,6 +193,14 @@ class Scripts(Judged):
         self.assertEqual(batch.run(self.script(text)), [0])
         self.assertEqual(self.words(batch)["D02.eager_repeats"], "fail")
 
+    def test_an_optimizer_whose_update_is_not_known_leaves_its_rate_unjudged(self):
+        text = self.template().replace("SGD(model.parameters(), lr=rate, fused=True)",
+                                       "RMSprop(model.parameters(), lr=0.1)")
+        batch = self.batch(("subject=script,impl=none",))
+        self.assertEqual(batch.run(self.script(text)), [0], batch.log()[-2000:])
+        self.assert_clean(batch, frozenset({"D04.learning_rate"}))
+        self.assertNotEqual(self.words(batch)["D04.learning_rate"], "pass")
+
     def test_a_script_that_prints_and_seeds_is_judged_as_any_other(self):
         text = self.template().replace('    layers = [', '    print("hello from the script")\n'
                                        '    torch.manual_seed(7)\n    layers = [', 1)

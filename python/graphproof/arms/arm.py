@@ -180,7 +180,8 @@ class Arm:
     def _inspected(self, index: int, step_input: StepInput, rate: float, warming_up: bool):
         case, scope, device = self.parts.case, self.parts.scope, self.parts.device
         optimizer = self.subject.optimizer
-        known = not unknown_update(optimizer)
+        known = not unknown_update(optimizer) and \
+            "D04.learning_rate" not in self.subject.unobserved
         moved = local(watched(optimizer)[0].detach()).clone() if known else None
         skipped = self.subject.skipped() if known else 0
         generators = self.generator_states() if case.dropout else {}

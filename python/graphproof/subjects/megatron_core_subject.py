@@ -219,6 +219,9 @@ def build(case: Case) -> Subject:
         "D41.schedule": "Megatron-Core's schedule does not tell in which order it ran",
         "D42.recompute": "Megatron-Core keeps no record of what it recomputes",
         "D40.expert_ledger": "Megatron-Core's dispatchers do not count tokens by expert"}
+    if case.optimizer == "sgd" and translated.is_bf16(case):
+        unobserved["D04.learning_rate"] = \
+            "Megatron-Core drops the gradients of its main parameters at the end of a step"
     return Subject(model=nn.ModuleList(training.chunks), step=training.step, batch=training.batch,
                    optimizer=inner, layers=layers_of(training.chunks), capture=training.capture,
                    graphs=(), generators=tracked_generators,
