@@ -26,7 +26,9 @@ bool CheckEntry::required_of(const Case& test_case, std::string_view device) con
   const Machine machine{.device = std::string(device), .slots = 0, .stack = {}};
   // An undecided condition requires the check: without the requirement a check that saw no evidence
   // would go unnoticed.
-  if (!of_subjects && subject_of(test_case) != kReference) return false;
+  if (subject_of(test_case) != kReference &&
+      (!of_subjects || of_subjects->holds(test_case, machine) == Truth::no))
+    return false;
   return shown_on(device) && required_when.holds(test_case, machine) != Truth::no;
 }
 
@@ -74,7 +76,9 @@ CheckTable CheckTable::parse(const Document& document, const AxisTable& axes) {
         Expression::condition(row.at(judged).string(), scope, row.at(judged).origin());
     entry.code = row.at("code").string();
     if (row.has("of_refused_cases")) entry.of_refused_cases = row.at("of_refused_cases").boolean();
-    if (row.has("of_subjects")) entry.of_subjects = row.at("of_subjects").boolean();
+    if (row.has("of_subjects"))
+      entry.of_subjects = Expression::condition(row.at("of_subjects").string(), scope,
+                                                row.at("of_subjects").origin());
     for (const Located& device : row.at("devices").items())
       entry.devices.push_back(device.word({"sim", "cuda"}));
     if (row.has("own_gpu")) entry.own_gpu = row.at("own_gpu").boolean();

@@ -31,10 +31,11 @@ struct CheckEntry {
   std::string verdict;   // the verdict of a case that fails the check
   Expression required_when = Expression::always();
   Expression judged_when = Expression::always();  // required_when if the table names no other
-  bool of_subjects = false;                       // also required of other subjects than reference
-  std::vector<std::string> devices;               // those on which it can be evaluated
-  bool of_refused_cases = false;                  // also judged if a rank refused the case
-  std::string code;                               // its file in suites/checks; empty without
+  /// Of other subjects than reference it is required only where this holds too.
+  std::optional<Expression> of_subjects;
+  std::vector<std::string> devices;  // those on which it can be evaluated
+  bool of_refused_cases = false;     // also judged if a rank refused the case
+  std::string code;                  // its file in suites/checks; empty without
   /// Whether it judges figures that the driver counts for a whole GPU; cases whose ranks share a
   /// GPU do not require it.
   bool own_gpu = false;

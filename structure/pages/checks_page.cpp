@@ -81,7 +81,10 @@ std::string checks_page() {
     }
     std::string states = check.states;
     if (check.since > 1) states += "; needs evidence revision " + std::to_string(check.since);
-    if (check.of_subjects) states += "; also required of [other subjects](subjects.md)";
+    if (check.of_subjects) {
+      states += "; also required of [other subjects](subjects.md)";
+      if (check.of_subjects->text() != "true") states += " if " + code(check.of_subjects->text());
+    }
     if (check.own_gpu) states += "; not asked where ranks share a GPU";
     text += table_row({code(check.check), states, code(check.required_when.text()),
                        code(check.verdict), list_of(check.devices), kinds_of(check.check)});
