@@ -84,6 +84,7 @@ Action declare_case(CLI::App& app);
 Action declare_check(CLI::App& app);
 Action declare_rules(CLI::App& app);
 Action declare_plan(CLI::App& app);
+Action declare_new_subject(CLI::App& app);
 Action declare_cover(CLI::App& app);
 Action declare_verify(CLI::App& app);
 Action declare_order(CLI::App& app);

@@ -77,7 +77,7 @@ std::string overview(std::span<const Verb> verbs) {
   for (const auto& [group, heading] : kHeadings) {
     text += fmt::format("\n{}\n", heading);
     for (const Verb& verb : verbs)
-      if (verb.group == group) text += fmt::format("  {:<10}{}\n", verb.name, verb.meaning);
+      if (verb.group == group) text += fmt::format("  {:<13}{}\n", verb.name, verb.meaning);
   }
   text +=
       "\n"

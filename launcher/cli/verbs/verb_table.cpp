@@ -167,6 +167,16 @@ constexpr std::array kVerbs = {
          .example = "graphproof order --pp 4 --pp-rank 1 --microbatches 8",
          .declare = declare_order},
 
+    Verb{.name = "new-subject",
+         .group = VerbGroup::plan,
+         .needs = Needs::program,
+         .meaning = "write an example of a script that is tested as a subject",
+         .details = "The file has a small model with its step, optimizer and batches, and comments "
+                    "that say what to replace. The case that runs it is printed. A file that "
+                    "exists is never replaced.",
+         .example = "graphproof new-subject my_model.py",
+         .declare = declare_new_subject},
+
     Verb{.name = "merge",
          .group = VerbGroup::cluster,
          .needs = Needs::program,

@@ -5,7 +5,7 @@
 #   build/bin/graphproof-generate
 
 _graphproof_verbs='run resume rerun repro watch status report compare list explain shrink case
-  check rules plan cover verify order merge ci doctor selftest test help'
+  check rules plan cover verify order new-subject merge ci doctor selftest test help'
 _graphproof_axes='subject impl modules inference_scope tp pp vpp dp cp ep etp sequence_parallel
   microbatches microbatch_group comm cp_comm_type recompute model layers hidden heads kv_groups ffn
   vocab experts topk qkv_bias linear_bias normalization activation position_embedding
@@ -225,6 +225,10 @@ _graphproof_values[order --vpp]='-'
 _graphproof_values[order --microbatches]='-'
 _graphproof_values[order --group]='-'
 _graphproof_values[order --layers]='-'
+
+_graphproof_options[new-subject]='
+  --json --help'
+_graphproof_values[new-subject 1]='FILE'
 
 _graphproof_options[merge]='
   --run-dir --json --help'
