@@ -20,7 +20,7 @@ from graphproof.batch import Batch, BatchCase, Place, read_batch, this_place
 from graphproof.message import Error, UsageError
 
 EXIT_DONE, EXIT_USAGE, EXIT_OWN_FAULT, EXIT_CASE_FAILED = 0, 2, 6, 10
-USAGE = "usage: python -m graphproof.rank --batch FILE | --fingerprint"
+USAGE = "usage: python -m graphproof.rank --batch FILE"
 GO_VARIABLE, DEVICE_SUFFIX = "GRAPHPROOF_GO", ".device"
 GO_DEADLINE_S, GO_POLL_S = 2 * 3600.0, 0.001
 MALLOC_THRESHOLD, M_MMAP_THRESHOLD = 128 * 1024, -3
@@ -156,9 +156,6 @@ def main(arguments: list) -> int:
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     keep_large_blocks_out_of_the_heap()
     try:
-        if arguments == ["--fingerprint"]:
-            from graphproof.subjects.__main__ import main as subjects
-            return subjects(["--json"])
         if len(arguments) == 2 and arguments[0] == "--batch":
             return run_batch_file(arguments[1])
         if len(arguments) == 1 and not arguments[0].startswith("-"):

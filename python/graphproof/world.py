@@ -35,7 +35,7 @@ class World:
         stem = os.path.join(self._folder, f"{self._number}.")
         mine = f"{stem}{self._place.rank}"
         with open(mine + ".part", "w", encoding="utf-8") as stream:
-            stream.write(text)
+            stream.write(f"{what}\n{text}")
         os.rename(mine + ".part", mine)
         end, pause = time.monotonic() + limit_s, FIRST_POLL_S
         texts = []
@@ -49,7 +49,13 @@ class World:
                 time.sleep(pause)
                 pause = min(2 * pause, LAST_POLL_S)
             with open(stem + str(rank), encoding="utf-8") as stream:
-                texts.append(stream.read())
+                theirs, _, answer = stream.read().partition("\n")
+            if theirs != what:
+                raise Error(f"exchange {what} of rank {self._place.rank}",
+                            f"rank {rank} is at {theirs}", what,
+                            "the ranks run different work from here on",
+                            "read the evidence of both ranks: one of them left a case early")
+            texts.append(answer)
         return texts
 
     def agree_on_configuration(self, digest: str) -> None:

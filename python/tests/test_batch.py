@@ -6,10 +6,11 @@ import tempfile
 import threading
 import unittest
 
-from graphproof.batch import place_from, read_batch
+from graphproof.batch import Place, place_from, read_batch
 from graphproof.evidence import EvidenceWriter
 from graphproof.heartbeat import HeartbeatWriter
 from graphproof.message import Error, UsageError
+from graphproof.world import World
 from judged_batch import JudgedBatch
 
 
@@ -52,6 +53,49 @@ class PlaceOfARank(unittest.TestCase):
         with self.assertRaisesRegex(UsageError, "GRAPHPROOF_RANK=x"):
             place_from({"GRAPHPROOF_WORLD_SIZE": "2", "GRAPHPROOF_RANK": "x",
                         "GRAPHPROOF_LOCAL_RANK": "0"})
+
+
+class Votes(unittest.TestCase):
+    def worlds(self) -> list:
+        batch = JudgedBatch(["impl=none"], world_size=2)
+        self.addCleanup(batch.remove)
+        read = read_batch(batch.file)
+        return [World(read, Place(rank=rank, world_size=2)) for rank in (0, 1)]
+
+    def both(self, left, right) -> list:
+        """The results of two calls at once: values or errors."""
+        results = [None, None]
+
+        def run(index, call):
+            try:
+                results[index] = call()
+            except Error as error:
+                results[index] = str(error)
+
+        threads = [threading.Thread(target=run, args=pair) for pair in enumerate((left, right))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return results
+
+    def test_every_rank_learns_every_code(self):
+        left, right = self.worlds()
+        self.assertEqual(self.both(lambda: left.vote("build", 0), lambda: right.vote("build", 7)),
+                         [[0, 7], [0, 7]])
+
+    def test_ranks_at_different_places_are_told(self):
+        left, right = self.worlds()
+        for result in self.both(lambda: left.vote("build", 0), lambda: right.vote("eager", 0)):
+            self.assertRegex(result, "rank . is at vote after (build|eager); want vote after")
+
+    def test_other_versions_are_told_and_a_missing_rank_has_a_deadline(self):
+        left, right = self.worlds()
+        for result in self.both(lambda: left.agree_on_versions("torch 2.11"),
+                                lambda: right.agree_on_versions("torch 2.12")):
+            self.assertIn("rank 0 torch 2.11, rank 1 torch 2.12", result)
+        with self.assertRaisesRegex(Error, "nothing from rank 1 within 10 ms"):
+            left.exchange("anything", "", 0.01)
 
 
 class Lines(unittest.TestCase):
