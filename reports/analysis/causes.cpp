@@ -103,8 +103,13 @@ std::vector<Symptom> symptoms(const record::Record& record, const std::vector<Er
       return messages.find(words) != std::string::npos;
     });
   };
+  // What rules made of it says more than what was observed, if the table knows it: fail.eager.
+  const auto with_own_verdict = [&](const Row& row) {
+    return record.verdict != record.observed && of_family(record.verdict.text(), row.verdict);
+  };
+  const bool own = std::any_of(table().begin(), table().end(), with_own_verdict);
   const auto with_verdict = [&](const Row& row) {
-    return of_family(record.observed.text(), row.verdict);
+    return own ? with_own_verdict(row) : of_family(record.observed.text(), row.verdict);
   };
 
   std::vector<Symptom> found;

@@ -32,7 +32,8 @@ struct ErrorFact {
 std::vector<ErrorFact> errors_of(const std::vector<record::Evidence>& ranks);
 
 /// The symptoms that match the record and its errors: at most one by error code, one by text and
-/// one by verdict (the observed one). Empty for a record that is as expected and has no error.
+/// one by verdict (the observed one, unless the table knows the verdict that rules made of it).
+/// Empty for a record that is as expected and has no error.
 std::vector<Symptom> symptoms(const record::Record& record, const std::vector<ErrorFact>& errors);
 
 nlohmann::json to_json(const std::vector<Symptom>& symptoms);

@@ -70,6 +70,17 @@ TEST(Causes, WhatAnExpectationChangedIsStillExplained) {
   EXPECT_EQ(symptoms(killed, {})[0].symptom, "numbers that differ from eager");
 }
 
+TEST(Causes, AnEagerStepThatIsWrongIsNoDefectOfGraphs) {
+  record::Record eager = of("fail.eager"_verdict);
+  eager.observed = "fail.numerics"_verdict;
+  EXPECT_EQ(symptoms(eager, {})[0].symptom,
+            "an eager step that is wrong already, without any graph");
+  record::Record isolation = of("fail.isolation"_verdict);
+  isolation.observed = "fail.numerics"_verdict;
+  EXPECT_EQ(symptoms(isolation, {})[0].symptom, "numbers that differ from eager")
+      << "of a verdict that the table does not know the observed one counts";
+}
+
 TEST(Causes, ThoseWhoseChecksFiredComeFirst) {
   record::Record moved = of("fail.numerics"_verdict);
   moved.failing.push_back({.check = "D07.static_addresses", .rank = 0, .message = {}});

@@ -11,26 +11,24 @@
 
 namespace graphproof::reports {
 
-/// A condition on axes, in the expression language, that holds for every case of a group.
+/// What the cases of a group have in common, as a condition on axes. Values are added as long as
+/// they exclude other cases, the one that excludes the most first, so `outside` is as small as one
+/// value or set of values for each axis can make it.
 struct CommonValues {
-  std::string expression;  // "allocator == expandable and placement == per_rank"; may be empty
-  int inside = 0;          // cases of the group
-  int outside = 0;         // other cases for which the expression holds too
-  int others = 0;          // all other cases that gave a result
+  /// In the expression language: "allocator == expandable and placement == per_rank". Empty if
+  /// nothing distinguishes the cases, or if there is only one, which has all its values in common
+  /// with itself.
+  std::string expression;
+  int outside = 0;  // other cases for which the expression holds too
+  int others = 0;   // all other cases that gave a result
 };
-
-/// The values that the cases `inside` have in common. Values are added as long as they exclude
-/// other cases, the one that excludes the most first, so `outside` is as small as one value or set
-/// of values for each axis can make it. The indexes are those of RunResult::cases, and `considered`
-/// contains `inside`. The expression is empty if nothing distinguishes the cases, or if there are
-/// fewer than two: one case has all its values in common with itself.
-CommonValues common_values(const RunResult& run, const std::vector<std::size_t>& inside,
-                           const std::vector<std::size_t>& considered);
 
 /// Cases that ended in the same way.
 struct FailureGroup {
   /// Of cases without a product failure it has only the verdict and the reason.
   Signature signature;
+  /// Of its cases. Of expected failures the observed one, because it says what they do.
+  record::Verdict verdict;
   /// Whether the plan expected it: a hazard or a known issue.
   bool expected = false;
   std::vector<std::size_t> cases;  // indexes in RunResult::cases, in plan order

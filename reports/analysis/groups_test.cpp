@@ -37,7 +37,7 @@ TEST(Groups, TheExpressionHoldsForTheGroupAndNoOtherCase) {
   EXPECT_EQ(groups[0].signature.verdict, "fail.hang.replay");
   EXPECT_EQ(groups[0].common.expression,
             "allocator in {async, expandable} and placement == per_rank");
-  EXPECT_EQ(groups[0].common.inside, 4);
+  EXPECT_EQ(groups[0].cases.size(), 4u);
   EXPECT_EQ(groups[0].common.outside, 0);
   EXPECT_EQ(groups[0].common.others, 8);
 }
@@ -58,6 +58,15 @@ TEST(Groups, WhatNoSetOfValuesExcludesIsCounted) {
   ASSERT_EQ(groups.size(), 1u);
   EXPECT_EQ(groups[0].common.expression, "allocator == async");
   EXPECT_EQ(groups[0].common.outside, 2);
+}
+
+TEST(Groups, AVerdictThatRulesChangedMakesAGroupOfItsOwn) {
+  CaseResult eager = ended('2', "b", "fail.eager"_verdict, 89);
+  eager.record.observed = "fail.numerics"_verdict;
+  const auto groups = failure_groups(run_of({ended('1', "a", "fail.numerics"_verdict, 60), eager}));
+  ASSERT_EQ(groups.size(), 2u) << "one signature, but only one of them is a defect of graphs";
+  EXPECT_EQ(groups[0].signature, groups[1].signature);
+  EXPECT_NE(groups[0].verdict, groups[1].verdict);
 }
 
 TEST(Groups, OneCaseIsNotExplained) {
