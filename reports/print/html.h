@@ -35,10 +35,10 @@ struct CrossRunFacts {
 struct PageFacts {
   const matrix::Catalogue* catalogue = nullptr;  // for what checks, faults and hazards mean
   std::optional<record::Hazards> hazards;
-  /// What the folder of an attempt has; called once for a case. Of a run of more than
-  /// kDetailedCases cases, the failures and then the first others are asked for.
+  /// What the folder of an attempt has; called once for a case, by several threads. Of a run of
+  /// more than kDetailedCases cases, the failures and then the first others are asked for.
   std::function<CaseDetail(const record::Record&)> detail_of;
-  /// When the attempt ran; called for every case that ran.
+  /// When the attempt ran; called once for every case, by several threads.
   std::function<std::optional<AttemptSpan>(const record::Record&)> span_of;
   /// Nothing if no history of runs is known.
   std::optional<CrossRunFacts> cross_run;

@@ -2,13 +2,11 @@
 
 #include <gtest/gtest.h>
 #include <openssl/evp.h>
-#include <zlib.h>
 
-#include <chrono>
 #include <map>
-#include <regex>
+#include <mutex>
 
-#include "reports/print/page_data.h"
+#include "reports/print/packing.h"
 #include "reports/testing/healthy_case.h"
 
 namespace graphproof::reports {
@@ -30,22 +28,12 @@ PageFacts no_facts() {
 }
 
 std::string unpacked(const std::string& text) {
-  std::string packed(text.size(), '\0');
-  const int size = EVP_DecodeBlock(reinterpret_cast<unsigned char*>(packed.data()),
+  std::string bytes(text.size(), '\0');
+  const int size = EVP_DecodeBlock(reinterpret_cast<unsigned char*>(bytes.data()),
                                    reinterpret_cast<const unsigned char*>(text.data()),
                                    static_cast<int>(text.size()));
   EXPECT_GT(size, 0);
-  std::string plain(1 << 24, '\0');
-  z_stream stream{};
-  inflateInit2(&stream, 15 + 16);
-  stream.next_in = reinterpret_cast<Bytef*>(packed.data());
-  stream.avail_in = static_cast<uInt>(size);
-  stream.next_out = reinterpret_cast<Bytef*>(plain.data());
-  stream.avail_out = static_cast<uInt>(plain.size());
-  EXPECT_EQ(inflate(&stream, Z_FINISH), Z_STREAM_END);
-  plain.resize(stream.total_out);
-  inflateEnd(&stream);
-  return plain;
+  return gunzip({bytes.data(), static_cast<std::size_t>(size)});
 }
 
 std::string between(const std::string& page, const std::string& open, const std::string& close) {
@@ -178,7 +166,9 @@ TEST(Html, OfALargeRunTheFailuresAreReadAndThenTheFirstOthers) {
   const RunResult run = large_run(3000);
   PageFacts facts = no_facts();
   std::map<std::string, int> asked;
+  std::mutex several;
   facts.detail_of = [&](const record::Record& record) {
+    const std::lock_guard lock(several);
     ++asked[record.case_id];
     return CaseDetail{};
   };

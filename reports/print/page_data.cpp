@@ -1,11 +1,14 @@
 #include "reports/print/page_data.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <future>
 #include <set>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "reports/analysis/benefit.h"
@@ -14,6 +17,7 @@
 #include "reports/outcome/order.h"
 #include "reports/outcome/outcome.h"
 #include "reports/outcome/summary.h"
+#include "reports/print/packing.h"
 #include "reports/record/verdict/exit_code.h"
 
 namespace graphproof::reports {
@@ -252,7 +256,7 @@ json groups_json(const RunResult& run, const PageFacts& facts,
   json groups = json::array();
   for (const FailureGroup& group : failure_groups(run)) {
     const CaseResult& first = run.cases[group.cases.front()];
-    json value = {{"verdict", group.signature.verdict},
+    json value = {{"verdict", group.verdict.text()},
                   {"check", group.signature.check},
                   {"what", group.signature.what},
                   {"reason", first.record.reason},
@@ -352,7 +356,7 @@ json hazards_json(const record::Hazards& hazards, const matrix::Catalogue& catal
   return value;
 }
 
-/// The cases whose attempts are read: failures, then expected failures, then the others.
+/// The cases whose attempts are read: failures, then expected failures, then others.
 std::set<std::size_t> detailed(const RunResult& run) {
   std::vector<std::size_t> order;
   const auto add = [&](const auto& wanted) {
@@ -365,6 +369,54 @@ std::set<std::size_t> detailed(const RunResult& run) {
   add([&](const CaseResult& one) { return !needs_attention(one) && !expected(one); });
   if (order.size() > kDetailedCases) order.resize(kDetailedCases);
   return {order.begin(), order.end()};
+}
+
+json coverage_json(const record::Coverage& coverage) {
+  return {{"planned", coverage.planned},        {"ran", coverage.ran},
+          {"rejected", coverage.rejected},      {"skipped", coverage.skipped},
+          {"not_run", coverage.not_run},        {"required_checks", coverage.required_checks},
+          {"unexercised", coverage.unexercised}};
+}
+
+/// Some cases with what is known of them beyond their records.
+struct Chunk {
+  std::string packed;  // their details
+  std::map<std::size_t, Interval> gains;
+  std::map<std::size_t, AttemptSpan> spans;
+  std::map<std::size_t, std::vector<Symptom>> symptoms;  // of those that failed
+};
+
+Chunk chunk_of(const RunResult& run, const PageFacts& facts, std::size_t begin,
+               const std::set<std::size_t>& full) {
+  Chunk chunk;
+  json details = json::array();
+  for (std::size_t i = begin; i < std::min(begin + kCasesOfAChunk, run.cases.size()); ++i) {
+    const CaseResult& one = run.cases[i];
+    const CaseDetail detail = full.contains(i) ? facts.detail_of(one.record) : CaseDetail{};
+    if (detail.gain) chunk.gains[i] = *detail.gain;
+    if (const auto span = facts.span_of(one.record)) chunk.spans[i] = *span;
+    if (one.record.observed.in("fail")) chunk.symptoms[i] = symptoms(one.record, detail.errors);
+    details.push_back(detail_json(one, detail, full.contains(i)));
+  }
+  chunk.packed = packed(details);
+  return chunk;
+}
+
+/// All chunks in order. Most of the time goes into reading evidence, which threads share.
+std::vector<Chunk> chunks(const RunResult& run, const PageFacts& facts) {
+  const std::set<std::size_t> full = detailed(run);
+  std::vector<Chunk> all((run.cases.size() + kCasesOfAChunk - 1) / kCasesOfAChunk);
+  std::atomic<std::size_t> next = 0;
+  const auto work = [&] {
+    for (std::size_t i = next++; i < all.size(); i = next++)
+      all[i] = chunk_of(run, facts, i * kCasesOfAChunk, full);
+  };
+  const std::size_t threads =
+      std::min<std::size_t>({all.size(), std::max(1u, std::thread::hardware_concurrency()), 8});
+  std::vector<std::future<void>> workers;
+  for (std::size_t i = 0; i < threads; ++i) workers.push_back(std::async(std::launch::async, work));
+  for (std::future<void>& worker : workers) worker.get();
+  return all;
 }
 
 }  // namespace
@@ -381,29 +433,24 @@ PageData page_data(const RunResult& run, const PageFacts& facts) {
   value["wall_seconds"] = rounded(run.wall_seconds);
   value["stack"] = stack_json(run.run.stack);
   value["environment"] = run.run.stack.environment;
-  value["coverage"] = json::parse(record::to_json(total).dump())["coverage"];
+  value["coverage"] = coverage_json(total.coverage);
   value["lost_evidence"] = std::count_if(run.cases.begin(), run.cases.end(), lost_evidence);
   add_cases(value, run);
   add_axes(value, run);
   add_checks(value, run, *facts.catalogue);
   add_figures(value["cases"], run);
 
-  const std::set<std::size_t> full = detailed(run);
   std::map<std::size_t, std::vector<Symptom>> symptoms_of;
-  json gains = json::object(), spans = json::array();
-  for (std::size_t i = 0; i < run.cases.size(); ++i) {
-    const CaseResult& one = run.cases[i];
-    const CaseDetail detail = full.contains(i) ? facts.detail_of(one.record) : CaseDetail{};
-    if (detail.gain)
-      gains[std::to_string(i)] = {rounded(detail.gain->low), rounded(detail.gain->high)};
-    if (one.record.observed.in("fail")) symptoms_of[i] = symptoms(one.record, detail.errors);
-    if (const auto span = facts.span_of(one.record))
-      spans.push_back({i, span->begin_ms, span->end_ms});
-    if (i % kCasesOfAChunk == 0) data.chunks.push_back(json::array());
-    data.chunks.back().push_back(detail_json(one, detail, full.contains(i)));
+  value["gains"] = json::object();
+  value["spans"] = json::array();
+  for (Chunk& chunk : chunks(run, facts)) {
+    data.chunks.push_back(std::move(chunk.packed));
+    for (const auto& [index, gain] : chunk.gains)
+      value["gains"][std::to_string(index)] = {rounded(gain.low), rounded(gain.high)};
+    for (const auto& [index, span] : chunk.spans)
+      value["spans"].push_back({index, span.begin_ms, span.end_ms});
+    symptoms_of.merge(chunk.symptoms);
   }
-  value["gains"] = gains;
-  value["spans"] = spans;
   value["chunk_cases"] = kCasesOfAChunk;
   value["groups"] = groups_json(run, facts, symptoms_of);
   value["faults"] = faults_json(run, *facts.catalogue);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <string>
 #include <vector>
 
 #include "reports/print/html.h"
@@ -13,10 +14,11 @@ namespace graphproof::reports {
 /// How many cases share a chunk of details, which a browser unpacks when one of them is opened.
 inline constexpr std::size_t kCasesOfAChunk = 64;
 
-/// See above. `chunks[i]` is a list with the details of cases i * kCasesOfAChunk and following.
+/// See above. `chunks[i]` is a packed list (packing.h) with the details of cases
+/// i * kCasesOfAChunk and following.
 struct PageData {
   nlohmann::json run;
-  std::vector<nlohmann::json> chunks;
+  std::vector<std::string> chunks;
 };
 
 PageData page_data(const RunResult& run, const PageFacts& facts);

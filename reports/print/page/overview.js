@@ -12,7 +12,7 @@ function deed(verdict, count) {
     return (many ? 'end ' : 'ends ') + verdict;
   }
   const deeds = {
-    hang: 'hang' + s + ' in ' + (third || 'a phase'), eager: many ? 'differ in eager itself' : 'differs in eager itself',
+    hang: 'hang' + s + ' in ' + (third || 'a phase'), eager: 'fail' + s + ' in eager already, so this is no defect of graphs',
     numerics: 'compute' + s + ' something else than eager', capture: 'fail' + s + ' to capture soundly',
     not_replayed: (many ? 'do' : 'does') + ' not replay', constraint: 'break' + s + ' a rule',
     crash: (many ? 'crash' : 'crashes') + (third ? ' (' + third + ')' : ''), silent: 'end' + s + ' without a complete result',
@@ -139,9 +139,11 @@ function quietRun() {
   const gains = data.all.filter(index => speedup(index) !== null).map(speedup).sort((a, b) => a - b);
   const slow = [...data.all].sort((a, b) => data.cases.seconds[b] - data.cases.seconds[a]).slice(0, 3);
   const ranks = data.cases.ranks.reduce((most, one) => Math.max(most, one), 0);
+  const refused = data.all.filter(index => verdictOf(index) === 'pass.rejected').length;
   const judged = data.all.reduce((sum, index) => sum + checkCounts(index).p, 0);
   return [
     element('p', null, plural(data.count, 'case') + ' on up to ' + plural(ranks, 'rank') + '; ' + judged + ' checks passed.'),
+    refused > 0 && element('p', null, plural(refused, 'combination') + ' that a rule forbids ' + (refused === 1 ? 'was' : 'were') + ' refused.'),
     gains.length > 0 && element('p', null, 'Steps with graphs are ' + digits(gains[Math.floor(gains.length / 2)], 1) + ' times as fast as eager ones in the median of ' + plural(gains.length, 'case') +
       ' (' + digits(gains[0], 1) + ' to ' + digits(gains.at(-1), 1) + ' times; ', element('a', {href: linkWith({part: 'benefit'})}, 'benefit'), ').'),
     element('p', null, 'The longest cases:'),

@@ -3,7 +3,6 @@
 // the pictures stay there.
 #include <gtest/gtest.h>
 #include <openssl/evp.h>
-#include <zlib.h>
 
 #include <cmath>
 #include <cstdlib>
@@ -13,6 +12,7 @@
 
 #include "matrix/expression/expression.h"
 #include "reports/print/html.h"
+#include "reports/print/packing.h"
 #include "reports/record/testing/scratch_folder.h"
 #include "reports/record/text/file.h"
 #include "reports/testing/healthy_case.h"
@@ -140,17 +140,7 @@ PageFacts facts() {
 std::string axe() {
   const std::string packed =
       record::read_text(std::filesystem::path(__FILE__).parent_path() / "vendor/axe.min.js.gz");
-  std::string plain(1 << 20, '\0');
-  z_stream stream{};
-  inflateInit2(&stream, 15 + 16);
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(packed.data()));
-  stream.avail_in = static_cast<uInt>(packed.size());
-  stream.next_out = reinterpret_cast<Bytef*>(plain.data());
-  stream.avail_out = static_cast<uInt>(plain.size());
-  EXPECT_EQ(inflate(&stream, Z_FINISH), Z_STREAM_END);
-  plain.resize(stream.total_out);
-  inflateEnd(&stream);
-  return plain;
+  return gunzip(packed);
 }
 
 struct Visit {
