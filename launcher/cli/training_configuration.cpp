@@ -81,6 +81,7 @@ bool is_case(const matrix::Document& document, const matrix::AxisTable& axes) {
 
 std::string dialect_of(const matrix::Document& document) {
   if (!document.value.is_object()) return "megatron-lm";
+  if (document.value.contains("call")) return "pytorch";
   const auto section = [&](const char* name) {
     return document.value.contains(name) && document.value[name].is_object();
   };
@@ -122,9 +123,10 @@ void declare(CLI::App& app, ConfigurationOptions& options) {
 void declare_job(CLI::App& app, ConfigurationOptions& options) {
   app.add_option("--dialect", options.dialect,
                  "whose options these are (default: detected from the input)")
-      ->type_name("megatron-lm|megatron-bridge|legacy|graphproof");
+      ->type_name("megatron-lm|megatron-bridge|legacy|pytorch|graphproof");
   app.add_option("--version", options.version,
-                 "a day of upstream's main branch, such as 2026-08-22 (default: the newest)")
+                 "a day of upstream's main branch, such as 2026-08-22, or the release 0.19.2 "
+                 "(default: the newest)")
       ->type_name("DATE");
   app.add_option("--world-size", options.world_size, "the number of ranks of the job")
       ->type_name("N")

@@ -100,6 +100,20 @@ int weight(const Finding& finding) {
   return (finding.severity == "error" ? 2 : 0) + (finding.unknown ? 0 : 3);
 }
 
+// The order in which upstream meets findings: by stage, then by its line of source. The reader
+// meets an unreadable value before any rule, upstream's configuration object only where it looks at
+// it.
+void sort_as_upstream(const Dialect& dialect, std::vector<Finding>& findings) {
+  const auto place = [&](const Finding& finding) {
+    for (const Placement& placement : dialect.rule(finding.rule).placements)
+      if (placement.stage == finding.stage) return std::pair(finding.stage, placement.at);
+    return std::pair(finding.stage, 0.0);
+  };
+  std::stable_sort(
+      findings.begin(), findings.end(),
+      [&](const Finding& left, const Finding& right) { return place(left) < place(right); });
+}
+
 std::vector<Stage> stages(Surface surface) {
   if (surface == Surface::configuration) return {Stage::config, Stage::construct, Stage::run};
   return {Stage::cli, Stage::config, Stage::construct, Stage::run};
@@ -110,7 +124,13 @@ std::vector<Stage> stages(Surface surface) {
 nlohmann::json Verdict::json() const {
   nlohmann::json list = nlohmann::json::array();
   for (const Finding& finding : findings) list.push_back(finding.json());
-  return {{"accepted", accepted}, {"findings", list}, {"effective", effective_json(effective)}};
+  nlohmann::json undecided = nlohmann::json::array();
+  for (const Finding& finding : findings)
+    if (finding.severity == "error" && finding.unknown) undecided.push_back(finding.rule);
+  return {{"accepted", accepted},
+          {"undecided", undecided},
+          {"findings", list},
+          {"effective", effective_json(effective)}};
 }
 
 Applied apply(const Rule& rule, Stage stage, const Configuration& configuration) {
@@ -173,6 +193,7 @@ Verdict check_rules(const Dialect& dialect, Reading reading, bool spelling_only)
         verdict.findings.push_back(std::move(*applied.finding));
     }
   }
+  sort_as_upstream(dialect, verdict.findings);
   const auto first = std::find_if(verdict.findings.begin(), verdict.findings.end(),
                                   [](const Finding& finding) { return finding.refuses(); });
   verdict.accepted = first == verdict.findings.end();

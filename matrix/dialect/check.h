@@ -14,11 +14,12 @@ namespace graphproof::dialect {
 
 /// The result of a check.
 struct Verdict {
-  bool accepted = true;           // whether upstream's parser and configuration objects accept it
+  bool accepted = true;           // whether no stage of upstream is known to refuse it
   std::vector<Finding> findings;  // in upstream's order: reading, cli, config, construct, run
   Configuration effective;        // with all fixes applied
 
-  /// {"accepted", "findings", "effective"}.
+  /// {"accepted", "undecided", "findings", "effective"}; `undecided` has the ids of errors that a
+  /// fact which was not given would decide.
   nlohmann::json json() const;
 };
 

@@ -211,7 +211,9 @@ class Reader {
     const std::vector<std::string>& choices = option.axis.values;
     const std::string one_of = "one of " + matrix::listed(choices);
     if (option.frequency) {
-      const auto list = frequency_list(values[0]);
+      // Megatron-LM's own parser accepts no space inside of a pattern.
+      const bool spaced = !harness_ && values[0].find(' ') != std::string::npos;
+      const auto list = spaced ? std::nullopt : frequency_list(values[0]);
       return list ? take(option, *list)
                   : refuse(rule, option, values[0],
                            "a number N, or a pattern such as ([0]*1+[1]*3)", index);
@@ -262,6 +264,9 @@ class Reader {
                                                                      : flag.find_first_not_of('-'));
     std::replace(dest.begin(), dest.end(), '-', '_');
     const Option* only_config = dialect_.options.find(dest);
+    if (only_config != nullptr && !only_config->versions.include(dialect_.version))
+      return add(unknown_, kUnknownFlag, dest, flag, "a version of upstream that has it", index,
+                 "leave it out, or use a version that has it instead of " + dialect_.version);
     if (only_config != nullptr && only_config->where == Where::config) {
       const std::string& own = only_config->refused_by.cli;
       return add(unknown_, own == kBadValue ? kUnknownFlag : own, dest, flag,

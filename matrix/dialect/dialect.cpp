@@ -15,11 +15,14 @@ std::vector<std::string_view> embedded_names();
 
 namespace {
 
-constexpr std::string_view kNames[] = {"megatron-lm", "megatron-bridge", "legacy"};
+constexpr std::string_view kNames[] = {"megatron-lm", "megatron-bridge", "legacy", "pytorch"};
 constexpr std::string_view kNewest = "2026.8.22";
 // The day before upstream removed the rule of local graphs on NCCL_GRAPH_REGISTER.
 constexpr std::string_view kLegacy = "2026.7.1";
 constexpr std::string_view kMegatronLm = "NVIDIA Megatron-LM d98e8a64 (2026-08-22)";
+constexpr std::int64_t kFirstYear = 2019;  // the first year of upstream; releases count from 0
+constexpr std::string_view kTorchVersion = "2.11.0";
+constexpr std::string_view kPyTorch = "PyTorch 2.11.0 and Transformer Engine 2.14.0";
 constexpr std::string_view kMegatronBridge = "NVIDIA-NeMo Megatron-Bridge (2026-08)";
 
 /// Appends the embedded files of `folder`, such as "rules/megatron-lm/".
@@ -33,12 +36,16 @@ std::string version_of(const std::string& given, std::string_view otherwise) {
   if (given.empty() || given == "newest" || given == "head") return std::string(otherwise);
   std::string dotted = given;
   if (dotted.find('.') == std::string::npos) std::replace(dotted.begin(), dotted.end(), '-', '.');
-  if (!matrix::parse_version(dotted) || dotted.find('.') == std::string::npos)
+  const std::vector<std::string> releases = release_names();
+  const auto version = matrix::parse_version(dotted);
+  const bool day = version && version->numbers.size() > 1 && version->numbers[0] >= kFirstYear;
+  if (!day && std::find(releases.begin(), releases.end(), dotted) == releases.end())
     throw matrix::InputError(
         {.what = "a version that can't be read",
          .got = given,
-         .want = "a day of upstream's main branch, such as 2026-08-22",
-         .why = "upstream's graph rules changed between releases; the rules here name days",
+         .want = "a day of upstream's main branch, such as 2026-08-22, or the release " +
+                 matrix::listed(releases),
+         .why = "upstream's graph rules change with time",
          .next = "leave it out for the newest",
          .place = {}});
   return dotted;
@@ -64,20 +71,25 @@ Dialect load_dialect(const std::string& name, const std::string& version) {
                               .next = matrix::suggestion(name, names, "choose one of them"),
                               .place = {}});
   }
-  const bool bridge = name == "megatron-bridge";
+  const bool bridge = name == "megatron-bridge", torch = name == "pytorch";
+  const std::string folder = torch ? "pytorch/" : "megatron-lm/";
   std::vector<matrix::Document> options, rules;
-  append(options, "options/megatron-lm/");
-  append(rules, "rules/megatron-lm/");
+  append(options, "options/" + folder);
+  append(rules, "rules/" + folder);
   if (bridge) {
     append(options, "options/megatron-bridge/");
     append(rules, "rules/megatron-bridge/");
   }
   Dialect dialect{.name = name,
-                  .version = version_of(version, name == "legacy" ? kLegacy : kNewest),
-                  .upstream = std::string(bridge ? kMegatronBridge : kMegatronLm),
-                  .options = OptionTable::parse(options),
+                  .version = torch ? std::string(kTorchVersion)
+                                   : version_of(version, name == "legacy" ? kLegacy : kNewest),
+                  .upstream = std::string(torch    ? kPyTorch
+                                          : bridge ? kMegatronBridge
+                                                   : kMegatronLm),
+                  .options = {},
                   .rules = {}};
-  dialect.rules = UpstreamRules::parse(rules, dialect.options);
+  dialect.options = OptionTable::parse(options, dialect.version);
+  dialect.rules = UpstreamRules::parse(rules, dialect.options, dialect.version);
   return dialect;
 }
 

@@ -13,7 +13,7 @@ namespace graphproof::dialect {
 
 /// A dialect at a version.
 struct Dialect {
-  std::string name;      // megatron-lm, megatron-bridge, legacy
+  std::string name;      // megatron-lm, megatron-bridge, legacy, pytorch
   std::string version;   // the version whose rules apply
   std::string upstream;  // the project and commit that the rules describe
   OptionTable options;
@@ -23,9 +23,10 @@ struct Dialect {
   const Rule& rule(std::string_view id) const;
 };
 
-/// Loads `megatron-lm`, `megatron-bridge` or `legacy`, which is Megatron-LM before 2026-07-02, as
-/// older documents describe it. A version is a day of upstream's main branch, 2026.8.22 or
-/// 2026-08-22; empty means the newest. Throws InputError.
+/// Loads `megatron-lm`, `megatron-bridge`, `legacy`, which is Megatron-LM before 2026-07-02, as
+/// older documents describe it, or `pytorch`, the arguments of a capture, which has one version. A
+/// version is a day of upstream's main branch, 2026.8.22 or 2026-08-22, or a release of
+/// Megatron-Core (versions.h); empty means the newest. Throws InputError.
 Dialect load_dialect(const std::string& name, const std::string& version);
 std::span<const std::string_view> dialect_names();
 

@@ -21,11 +21,9 @@ struct Finding {
   matrix::Place place;   // of the value; line 0 if it was not written
   bool unknown = false;  // undecided: the rule reads a value that was not supplied
   bool first = false;    // whether upstream stops at this error
-  /// Whether upstream refuses the configuration for it.
-
-  bool refuses() const {
-    return severity == "error" && !unknown && (stage == Stage::cli || stage == Stage::config);
-  }
+  /// Whether upstream refuses the configuration for it: its parser, its configuration objects, its
+  /// constructors, or its training loop raises.
+  bool refuses() const { return severity == "error" && !unknown; }
   nlohmann::json json() const;
 };
 

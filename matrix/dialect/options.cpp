@@ -44,7 +44,7 @@ Value default_of(const Option& option, const Located& value) {
 Option read_option(const Located& row) {
   row.expect_keys({"name", "type", "where"},
                   {"default", "config_default", "flags", "off_flags", "choices", "nargs", "const",
-                   "keys", "refused_by", "renamed_to", "meaning", "unit"});
+                   "keys", "refused_by", "renamed_to", "versions", "meaning", "unit"});
   Option option;
   Axis& axis = option.axis;
   axis.name = row.at("name").string();
@@ -63,6 +63,7 @@ Option read_option(const Located& row) {
   axis.meaning = row.string_or("meaning", "");
   axis.unit = row.string_or("unit", "");
   option.renamed_to = row.string_or("renamed_to", "");
+  if (row.has("versions")) option.versions = read_versions(row.at("versions"));
   if (option.where == Where::retired && option.renamed_to.empty())
     row.fail("a retired option without `renamed_to`", "today's name", "", "add it");
   if (axis.type == AxisType::choice && axis.values.empty())
@@ -198,7 +199,8 @@ std::optional<std::vector<std::string>> frequency_list(std::string_view text) {
   return Pattern(spaceless).run();
 }
 
-OptionTable OptionTable::parse(std::span<const matrix::Document> documents) {
+OptionTable OptionTable::parse(std::span<const matrix::Document> documents,
+                               const std::string& version) {
   OptionTable table;
   const auto once = [](bool added, const Located& at, const std::string& what) {
     if (!added) at.fail(what + " appears twice", "each once", "", "remove one of them");
@@ -207,7 +209,7 @@ OptionTable OptionTable::parse(std::span<const matrix::Document> documents) {
     const Located root(document);
     root.expect_keys({"schema", "dialect", "options"}, {"enumerations", "of_recipe"});
     root.at("schema").word({"graphproof-options/1"});
-    root.at("dialect").word({"megatron-lm", "megatron-bridge"});
+    root.at("dialect").word({"megatron-lm", "megatron-bridge", "pytorch"});
     if (root.has("enumerations"))
       for (const auto& [name, words] : root.at("enumerations").members())
         table.enumerations_[name] = texts(root.at("enumerations"), name);
@@ -217,6 +219,10 @@ OptionTable OptionTable::parse(std::span<const matrix::Document> documents) {
       once(table.index_.emplace(option.name(), index).second, row.at("name"),
            "the option `" + option.name() + "`");
       auto& flags = table.flags_[option.where == Where::harness ? 1 : 0];
+      if (!option.versions.include(version)) {
+        option.flags.clear();
+        option.off_flags.clear();
+      }
       for (const std::string& flag : option.flags)
         once(flags.emplace(flag, Flag{index, false}).second, row.at("flags"),
              "the flag `" + flag + "`");

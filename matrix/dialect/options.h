@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "matrix/case/axes.h"
+#include "matrix/dialect/versions.h"
 #include "matrix/input/located_json.h"
 #include "matrix/input/value.h"
 
@@ -45,6 +46,7 @@ struct Option {
   std::optional<matrix::Value> constant;  // the value if the flag is written without one
   Refusal refused_by;
   std::string renamed_to;  // the option that has the value today
+  Versions versions;       // whose parser has its flags
 
   const std::string& name() const { return axis.name; }
 };
@@ -58,8 +60,9 @@ struct Flag {
 /// The options of a dialect.
 class OptionTable {
  public:
-  /// Reads "graphproof-options/1" files. Names, flags and keys must differ. Throws InputError.
-  static OptionTable parse(std::span<const matrix::Document> documents);
+  /// Reads "graphproof-options/1" files. Names, flags and keys must differ. An option that
+  /// `version` does not have keeps its default: no flag sets it. Throws InputError.
+  static OptionTable parse(std::span<const matrix::Document> documents, const std::string& version);
 
   const std::vector<Option>& options() const { return options_; }
   const matrix::AxisTable& names() const { return names_; }

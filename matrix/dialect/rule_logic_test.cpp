@@ -17,7 +17,11 @@ struct Version {
   const char* dialect;
   const char* version;
 };
-constexpr Version kVersions[] = {{"megatron-lm", ""}, {"legacy", ""}, {"megatron-bridge", ""}};
+constexpr Version kVersions[] = {{"megatron-lm", ""},
+                                 {"megatron-lm", "0.19.2"},
+                                 {"legacy", ""},
+                                 {"megatron-bridge", ""},
+                                 {"pytorch", ""}};
 
 // Pairs of rules that contradict each other upstream, with the reason. A pair that no longer does
 // must be removed from this list.

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "matrix/input/version.h"
-
 namespace graphproof::dialect {
 namespace {
 
@@ -67,6 +65,7 @@ Part read_part(const Located& row, const matrix::Scope& scope, const std::string
   part.severity = of_several && row.has("severity")
                       ? row.at("severity").word({"error", "warning", "fix", "hazard", "fact"})
                       : severity;
+  if (of_several && row.has("versions")) part.versions = read_versions(row.at("versions"));
   if (row.has("effect"))
     for (const auto& [option, value] : row.at("effect").members())
       part.effects.push_back(
@@ -117,7 +116,7 @@ void require_fields(const Rule& rule, const Located& row) {
                        "a finding without it does not help the user", "write it");
 }
 
-Rule read_rule(const Located& row, const matrix::Scope& scope) {
+Rule read_rule(const Located& row, const matrix::Scope& scope, const std::string& version) {
   row.expect_keys({"id", "stage", "status", "severity", "what", "why", "next", "source"},
                   {"at", "versions", "when", "require", "parts", "want", "read", "effect", "option",
                    "decided_by", "covered_by", "examples", "behind", "migrates"});
@@ -133,18 +132,7 @@ Rule read_rule(const Located& row, const matrix::Scope& scope) {
   rule.option = row.string_or("option", "");
   if (!rule.option.empty()) scope.axes->at(rule.option, row.at("option").place());
   rule.behind = row.string_or("behind", "");
-  if (row.has("versions")) {
-    const Located versions = row.at("versions");
-    versions.expect_keys({}, {"from", "before"});
-    for (const auto& [key, field] :
-         {std::pair<const char*, std::string*>{"from", &rule.from}, {"before", &rule.before}}) {
-      if (!versions.has(key)) continue;
-      *field = versions.at(key).string();
-      if (!matrix::parse_version(*field))
-        versions.at(key).fail("a version that can't be read", "digits and dots", "",
-                              "write it as 2026.7.2");
-    }
-  }
+  if (row.has("versions")) rule.versions = read_versions(row.at("versions"));
   if (row.has("read")) rule.read = row.at("read").boolean();
   if (row.has("migrates")) rule.migrates = row.at("migrates").boolean();
   if (row.has("when"))
@@ -154,8 +142,9 @@ Rule read_rule(const Located& row, const matrix::Scope& scope) {
              "move them into the parts");
   if (row.has("parts")) {
     for (const Located& part : row.at("parts").items()) {
-      part.expect_keys({}, {"when", "require", "want", "severity", "effect"});
-      rule.parts.push_back(read_part(part, scope, rule.severity, true));
+      part.expect_keys({}, {"versions", "when", "require", "want", "severity", "effect"});
+      Part read = read_part(part, scope, rule.severity, true);
+      if (read.versions.include(version)) rule.parts.push_back(std::move(read));
     }
   } else if (row.has("when") || row.has("require")) {
     rule.parts.push_back(read_part(row, scope, rule.severity, false));
@@ -187,16 +176,13 @@ std::string_view stage_name(Stage stage) {
 }
 
 bool Rule::active(const std::string& version) const {
-  if (!decided() || status == "dead") return false;
-  const auto at = matrix::parse_version(version);
-  if (!at) return status != "removed" && before.empty();
-  if (!from.empty() && *at < *matrix::parse_version(from)) return false;
-  if (!before.empty()) return *at < *matrix::parse_version(before);
-  return status != "removed";
+  const bool ended = !versions.before.empty() || !versions.only.empty();
+  return decided() && status != "dead" && (status != "removed" || ended) &&
+         versions.include(version);
 }
 
 UpstreamRules UpstreamRules::parse(std::span<const matrix::Document> documents,
-                                   const OptionTable& options) {
+                                   const OptionTable& options, const std::string& version) {
   UpstreamRules set;
   matrix::Scope scope{.axes = &options.names(), .defines = {}};
   for (const matrix::Document& document : documents) {
@@ -214,8 +200,8 @@ UpstreamRules UpstreamRules::parse(std::span<const matrix::Document> documents,
   for (const matrix::Document& document : documents) {
     const Located root(document);
     for (const Located& row : root.at("rules").items()) {
-      Rule rule = read_rule(row, scope);
-      rule.dialect = root.at("dialect").word({"megatron-lm", "megatron-bridge"});
+      Rule rule = read_rule(row, scope, version);
+      rule.dialect = root.at("dialect").word({"megatron-lm", "megatron-bridge", "pytorch"});
       rule.section = document.source;
       if (set.find(rule.id) != nullptr)
         row.at("id").fail("the rule `" + rule.id + "` appears twice", "each rule once", "",

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "matrix/dialect/options.h"
+#include "matrix/dialect/versions.h"
 #include "matrix/expression/expression.h"
 #include "matrix/input/located_json.h"
 
@@ -40,6 +41,7 @@ struct Effect {
 /// `fact` rewrites options without a finding, because upstream only derives a value there.
 struct Part {
   std::string severity;
+  Versions versions;  // that have it, of those that have the rule
   std::vector<Effect> effects;
   matrix::Expression when = matrix::Expression::always();
   matrix::Expression require = matrix::Expression::always();
@@ -56,7 +58,7 @@ using Example = std::variant<nlohmann::json, std::string>;
 struct Rule {
   std::string id, dialect, section, status, severity, what, why, next, source, option;
   std::string behind;  // the rule whose error comes first in all of this rule's examples, if any
-  std::string from, before;  // the versions that have it: from <= v < before; empty is open
+  Versions versions;   // that have it
   std::vector<Placement> placements;
   matrix::Expression when = matrix::Expression::always();
   std::vector<Part> parts;  // empty if a configuration does not decide it
@@ -68,7 +70,7 @@ struct Rule {
   std::vector<Example> breaks, holds;
 
   bool decided() const { return read || !parts.empty() || !decided_by.empty(); }
-  /// Whether it is evaluated for `version`; an empty version is the newest.
+  /// Whether it is evaluated for `version`.
   bool active(const std::string& version) const;
 };
 
@@ -76,9 +78,10 @@ struct Rule {
 class UpstreamRules {
  public:
   /// Reads the "graphproof-dialect-rules/1" files of one dialect, whose rules read its options.
-  /// Throws InputError.
+  /// Rules that `version` does not have are kept, without the parts that it does not have. Throws
+  /// InputError.
   static UpstreamRules parse(std::span<const matrix::Document> documents,
-                             const OptionTable& options);
+                             const OptionTable& options, const std::string& version);
 
   const std::vector<Rule>& rules() const { return rules_; }
   const Rule* find(std::string_view id) const;

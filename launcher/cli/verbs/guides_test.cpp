@@ -53,7 +53,7 @@ constexpr Row kBridge[] = {
     {"no tracker, which the guide calls mandatory",
      R"({"model": {"cuda_graph_impl": "transformer_engine", "cuda_graph_scope": ["attn"],
                    "_target_": "megatron.bridge.models.gpt_provider.GPTModelProvider"}})",
-     "", "B08", R"({})"},
+     "B08", "B08", R"({})"},
     {"the whole iteration with the check of losses",
      R"({"model": {"cuda_graph_impl": "local", "cuda_graph_scope": ["full_iteration"],
                    "use_te_rng_tracker": true}, "rng": {"te_rng_tracker": true},

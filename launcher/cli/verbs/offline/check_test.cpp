@@ -236,22 +236,61 @@ TEST_F(CheckTest, AnUnknownFlagIsShownAlthoughItMayBelongToTheScript) {
       << checked.out;
 }
 
-TEST_F(CheckTest, OnlyErrorsOfParsingAndConfigurationRefuse) {
-  // R146 to R149 apply when the model is built. They are findings, but the configuration is
-  // accepted.
-  const json verdict =
-      json::parse(cli({"check", "--json", "--stack", "te_version=none",
-                       file("l.json", R"({"cuda_graph_impl": "transformer_engine"})")})
-                      .out);
-  bool later = false;
-  for (const json& one : verdict.at("findings")) {
-    later = later ||
-            (one.at("severity") == "error" &&
-             (one.at("stage") == "construct" || one.at("stage") == "run") && !one.at("unknown"));
-    EXPECT_FALSE(one.at("first").get<bool>()) << one;
-  }
-  EXPECT_TRUE(later) << verdict.at("findings").dump(1);
-  EXPECT_EQ(verdict.at("accepted"), true);
+TEST_F(CheckTest, AnErrorOfALaterStageRefusesToo) {
+  // R189 is met when the layers are built, after parser and configuration have accepted.
+  const Printed printed = cli({"check", "--json", "--stack", "te_version=none",
+                               file("l.json", R"({"cuda_graph_impl": "transformer_engine"})")});
+  EXPECT_EQ(printed.exit_code, 1) << printed.out;
+  const json verdict = json::parse(printed.out);
+  EXPECT_EQ(verdict.at("accepted"), false);
+  EXPECT_EQ(finding(verdict, "R189").at("first"), true) << verdict.at("findings").dump(1);
+  EXPECT_EQ(finding(verdict, "R189").at("stage"), "construct");
+}
+
+TEST_F(CheckTest, AnErrorThatNoFactDecidesIsListed) {
+  const std::vector<std::string> line{"--",
+                                      "--perform-rl-step",
+                                      "--rl-persist-cuda-graphs",
+                                      "--cuda-graph-impl",
+                                      "local",
+                                      "--rl-kv-cache-management-mode",
+                                      "recompute"};
+  const auto verdict = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {"check", "--json"});
+    arguments.insert(arguments.end(), line.begin(), line.end());
+    return json::parse(cli(arguments).out);
+  };
+  const json open = verdict({});
+  EXPECT_EQ(open.at("accepted"), true);
+  EXPECT_NE(open.at("undecided").dump().find("R063"), std::string::npos) << open;
+  const json decided = verdict({"--stack", "torch_memory_saver=false"});
+  EXPECT_EQ(decided.at("accepted"), false);
+  EXPECT_EQ(finding(decided, "R063").at("first"), true);
+}
+
+TEST_F(CheckTest, AReleaseHasItsOwnOptionsAndRules) {
+  const std::string flag = "--moe-use-grouped-tensor";
+  EXPECT_EQ(cli({"check", "--dialect", "megatron-lm", "--", flag}).exit_code, 0);
+  const Printed printed =
+      cli({"check", "--dialect", "megatron-lm", "--json", "--version", "0.19.2", "--", flag});
+  EXPECT_EQ(printed.exit_code, 1) << printed.out;
+  EXPECT_EQ(finding(json::parse(printed.out), "RN01").at("first"), true);
+}
+
+TEST_F(CheckTest, TheArgumentsOfACaptureAreJudgedByWhatPyTorchRequires) {
+  const auto run = [&](const char* arguments) {
+    return cli({"check", file("capture.json", arguments)});
+  };
+  const Printed refused = run(R"({"call": "make_graphed_callables", "autocast": true})");
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_NE(refused.out.find("P06 error, the first one that upstream reaches"), std::string::npos)
+      << refused.out;
+  EXPECT_NE(refused.out.find("rejected by pytorch 2.11.0"), std::string::npos) << refused.out;
+  const Printed accepted = run(R"({"call": "graph", "autocast": true})");
+  EXPECT_EQ(accepted.exit_code, 0) << accepted.out;
+  const Printed wrong_order = run(R"({"call": "te_make_graphed_callables", "_order": [1, 1, -1],
+      "model_chunks": 1})");
+  EXPECT_NE(wrong_order.out.find("T04 error"), std::string::npos) << wrong_order.out;
 }
 
 TEST_F(CheckTest, WhatCannotBeReadIsExitTwo) {
@@ -289,6 +328,7 @@ TEST_F(CheckTest, WhatCannotBeReadIsExitTwo) {
       {{"check", "--stack", "torch=2.11", "--", "--bf16"}, "`torch` is no stack variable"},
       {{"check", "--stack", "torch_version=new", "--", "--bf16"}, "a version such as 2.11.0"},
       {{"check", "--version", "soon", "--", "--bf16"}, "2026-08-22"},
+      {{"check", "--version", "0.18.0", "--", "--bf16"}, "the release 0.19.2"},
       {{"check", "--env", "NCCL_ALGO", "--", "--bf16"}, "an empty value is written NAME="},
       {{"plan", "--", "--bf16"}, "`plan` does not take"},
   };

@@ -121,7 +121,7 @@ Action declare_rules(CLI::App& app) {
   const auto options = std::make_shared<RulesOptions>();
   app.add_option("RULE", options->id, "the id of one rule (default: all rules)");
   app.add_option("--dialect", options->dialect, "whose rules (default: graphproof)")
-      ->type_name("graphproof|megatron-lm|megatron-bridge|legacy");
+      ->type_name("graphproof|megatron-lm|megatron-bridge|legacy|pytorch");
   app.add_option("--version", options->version,
                  "a day of upstream's main branch, such as 2026-08-22 (default: the newest)")
       ->type_name("DATE");
