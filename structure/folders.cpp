@@ -6,7 +6,8 @@ const std::vector<Folder>& folders() {
   static const std::vector<Folder> table = {
       {"bench",
        "Measurements: each program prints figures of alternatives from one run.",
-       {"launcher/cluster/testing", "launcher/testing", "matrix/cover/files", "matrix/shrink"},
+       {"launcher/cluster/testing", "launcher/testing", "matrix/cover/files", "matrix/dialect",
+        "matrix/shrink"},
        {}},
       {"cmake", "The precompiled header of the files without LibTorch.", {}, {}},
       {"fixtures/comm",
