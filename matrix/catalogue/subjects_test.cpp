@@ -82,17 +82,25 @@ TEST(SubjectsTest, WhatASubjectCannotDoIsSkippedWithItsReason) {
     return catalogue().capabilities.missing(case_of_name(name), machine);
   };
   using Reasons = std::vector<std::string>;
-  EXPECT_EQ(missing("subject=torch,impl=manual"), Reasons{});
+  EXPECT_EQ(missing("subject=torch,impl=manual,optimizer_kernels=fused"), Reasons{});
+  EXPECT_EQ(missing("subject=torch,impl=manual"),
+            Reasons{"optimizer=sgd, impl=manual, optimizer_graph=false, optimizer_kernels=single: "
+                    "unless it is fused, SGD of PyTorch reads a learning rate in a tensor on the "
+                    "host, which no capture allows"});
+  EXPECT_EQ(missing("subject=torch,impl=full_iteration,recompute=full(block,1),dropout=true"),
+            Reasons{"recompute=full(block,1), dropout=true, impl=full_iteration: "
+                    "torch.utils.checkpoint reads and sets the state of a generator, which no "
+                    "capture allows"});
   EXPECT_EQ(missing("subject=torch,impl=local"),
             Reasons{"impl=local: PyTorch has no such implementation; local and "
                     "transformer_engine are those of Megatron-Core and Transformer Engine"});
-  EXPECT_EQ(missing("subject=torch,impl=manual,comm=c10d,tp=2"),
+  EXPECT_EQ(missing("subject=torch,impl=manual,optimizer_kernels=fused,comm=c10d,tp=2"),
             Reasons{"tp=2: this subject is parallel over data alone"});
   EXPECT_EQ(missing("subject=megatron_core,impl=local,comm=c10d,tp=2"), Reasons{});
   EXPECT_EQ(missing("subject=megatron_core,impl=local,tp=2"),
             Reasons{"tp=2, pp=1, dp=1, cp=1, comm=nccl: the collectives of this subject are those "
                     "of PyTorch's process groups"});
-  EXPECT_EQ(missing("subject=torch,impl=manual", {.device = "sim"}),
+  EXPECT_EQ(missing("subject=torch,impl=manual,optimizer_kernels=fused", {.device = "sim"}),
             Reasons{"device=sim: CUDA graphs of PyTorch need a GPU"});
   EXPECT_EQ(missing("impl=manual,autocast_cache=true"),
             Reasons{"autocast_cache=true: graphproof's own models do not use PyTorch's autocast"});
@@ -112,7 +120,7 @@ TEST(SubjectsTest, APackageThatIsNotThereSkipsTheCasesOfItsSubjectAlone) {
   EXPECT_EQ(skip("subject=megatron_core,impl=local")->verdict.text(), "skipped.capability");
   EXPECT_EQ(skip("subject=megatron_core,impl=local")->why,
             "subject=megatron_core: megatron-core is not installed");
-  EXPECT_FALSE(skip("subject=torch,impl=manual"));
+  EXPECT_FALSE(skip("subject=torch,impl=manual,optimizer_kernels=fused"));
   EXPECT_FALSE(skip("impl=local"));
   // A refusal by the package's own code needs the package.
   EXPECT_TRUE(
