@@ -26,21 +26,9 @@ bool lost_evidence(const CaseResult& one) {
   return one.record.checks.pass + one.record.checks.fail > 0 && one.checks.empty();
 }
 
-record::Summary summary(const RunResult& run) {
-  record::Summary result{.run_id = run.run.run_id,
-                         .profile = run.run.profile,
-                         .device = run.run.device,
-                         .finished = run.ending == Ending::finished,
-                         .stack = run.run.stack,
-                         .wall_seconds = run.wall_seconds,
-                         .counts = {},
-                         .exit_code = record::value(exit_code(run)),
-                         .coverage = {},
-                         .cases = {},
-                         .ending = std::string(name(run.ending))};
-  record::Coverage& coverage = result.coverage;
+record::Coverage coverage(const RunResult& run) {
+  record::Coverage coverage;
   for (const CaseResult& one : run.cases) {
-    ++result.counts[std::string(one.record.verdict.text())];
     ++coverage.planned;
     switch (share(one)) {
       case Share::rejected:
@@ -62,6 +50,24 @@ record::Summary summary(const RunResult& run) {
           if (!shown) ++coverage.unexercised;
         }
     }
+  }
+  return coverage;
+}
+
+record::Summary summary(const RunResult& run) {
+  record::Summary result{.run_id = run.run.run_id,
+                         .profile = run.run.profile,
+                         .device = run.run.device,
+                         .finished = run.ending == Ending::finished,
+                         .stack = run.run.stack,
+                         .wall_seconds = run.wall_seconds,
+                         .counts = {},
+                         .exit_code = record::value(exit_code(run)),
+                         .coverage = coverage(run),
+                         .cases = {},
+                         .ending = std::string(name(run.ending))};
+  for (const CaseResult& one : run.cases) {
+    ++result.counts[std::string(one.record.verdict.text())];
     result.cases.push_back({.id = one.plan.id,
                             .name = one.plan.name,
                             .axes = one.plan.axes,

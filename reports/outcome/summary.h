@@ -11,6 +11,9 @@ namespace graphproof::reports {
 /// attempt has no checks.json any more. Nothing shows then that its verdict is right.
 bool lost_evidence(const CaseResult& one);
 
+/// How much of the plan the run covered.
+record::Coverage coverage(const RunResult& run);
+
 /// The content of summary.json.
 record::Summary summary(const RunResult& run);
 

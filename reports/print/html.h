@@ -36,7 +36,7 @@ struct PageFacts {
   const matrix::Catalogue* catalogue = nullptr;  // for what checks, faults and hazards mean
   std::optional<record::Hazards> hazards;
   /// What the folder of an attempt has; called once for a case, by several threads. Of a run of
-  /// more than kDetailedCases cases, the failures and then the first others are asked for.
+  /// more than kDetailedCases cases only the failures and kDetailedOthers others are asked for.
   std::function<CaseDetail(const record::Record&)> detail_of;
   /// When the attempt ran; called once for every case, by several threads.
   std::function<std::optional<AttemptSpan>(const record::Record&)> span_of;
@@ -44,8 +44,9 @@ struct PageFacts {
   std::optional<CrossRunFacts> cross_run;
 };
 
-/// With the curves of more cases a page would become larger than browsers open at once.
-inline constexpr std::size_t kDetailedCases = 1000;
+/// With the curves of more cases a page would become larger than browsers open at once. Of larger
+/// runs the failures have them, and some others, because reading evidence takes most of the time.
+inline constexpr std::size_t kDetailedCases = 1000, kDetailedOthers = 200;
 
 /// The page as HTML. Text that ranks wrote is passed as compressed JSON and shown as text, so
 /// markup in a message cannot become part of the page. REQUIRES: catalogue, detail_of and span_of

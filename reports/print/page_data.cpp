@@ -366,8 +366,10 @@ std::set<std::size_t> detailed(const RunResult& run) {
   const auto expected = [](const CaseResult& one) { return one.record.observed.in("fail"); };
   add([](const CaseResult& one) { return needs_attention(one); });
   add([&](const CaseResult& one) { return !needs_attention(one) && expected(one); });
+  const std::size_t failed = order.size();
   add([&](const CaseResult& one) { return !needs_attention(one) && !expected(one); });
-  if (order.size() > kDetailedCases) order.resize(kDetailedCases);
+  if (order.size() > kDetailedCases)
+    order.resize(std::clamp(failed + kDetailedOthers, kDetailedOthers, kDetailedCases));
   return {order.begin(), order.end()};
 }
 
@@ -424,16 +426,15 @@ std::vector<Chunk> chunks(const RunResult& run, const PageFacts& facts) {
 PageData page_data(const RunResult& run, const PageFacts& facts) {
   PageData data;
   json& value = data.run;
-  const record::Summary total = summary(run);
+  const record::ExitCode code = exit_code(run);
   value["run"] = run_json(run);
-  value["exit_code"] = total.exit_code;
-  value["exit_meaning"] = record::meaning(static_cast<record::ExitCode>(total.exit_code));
-  value["finished"] = total.finished;
-  value["ending"] = total.ending;
+  value["exit_code"] = record::value(code);
+  value["exit_meaning"] = record::meaning(code);
+  value["ending"] = name(run.ending);
   value["wall_seconds"] = rounded(run.wall_seconds);
   value["stack"] = stack_json(run.run.stack);
   value["environment"] = run.run.stack.environment;
-  value["coverage"] = coverage_json(total.coverage);
+  value["coverage"] = coverage_json(coverage(run));
   value["lost_evidence"] = std::count_if(run.cases.begin(), run.cases.end(), lost_evidence);
   add_cases(value, run);
   add_axes(value, run);
