@@ -72,7 +72,7 @@ double ready_ms(const fs::path& page, const fs::path& folder) {
       "timeout 12 chromium --headless --no-sandbox --disable-gpu "
       "--no-first-run --enable-logging=stderr --v=0 --user-data-dir=" +
       (folder / "profile").string() + " 'file://" + page.string() + "#timed=1' >/dev/null 2>" +
-      log.string() + " & chromium=$!; for i in $(seq 120); do grep -q 'ready after' " +
+      log.string() + " & chromium=$!; for i in $(seq 120); do grep -qs 'ready after' " +
       log.string() +
       " && break; sleep 0.1; done; kill $chromium; "
       "wait $chromium 2>/dev/null; true";
