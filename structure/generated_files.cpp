@@ -21,6 +21,7 @@ const std::vector<GeneratedFile>& generated_files() {
         {"docs/reference/rules.md", rules_page},
         {"docs/reference/subjects.md", subjects_page},
         {"docs/reference/verdicts.md", verdicts_page},
+        {"python/graphproof/subjects/refusals.json", refusals_of_subjects},
         {"reports/record/schema/evidence.schema.json", record::evidence_schema},
         {"reports/record/schema/examples/evidence.jsonl", record::evidence_examples},
         {"reports/record/schema/examples/watched.json", record::watched_example},

@@ -12,7 +12,6 @@ Attempt attempt(const std::string& subject) {
   line.axes = {{"impl", "callables"}, {"fault", "none"}};
   if (!subject.empty()) line.axes["subject"] = subject;
   line.isolation = "batch";
-  line.expect = {.kind = "rejected", .rule = "P001"};
   return {line, 1, ""};
 }
 
@@ -22,8 +21,6 @@ struct BatchHostTest : testing::Test {
     run.device = "cuda";
     run.engine = "local";
     run.stack.python = "python3";
-    for (std::size_t i = 0; i < record::kPhaseCount; ++i)
-      run.options.limits_ms[static_cast<record::Phase>(i)] = 1000;
   }
   BatchRequest request(const std::vector<Attempt>& attempts) const {
     const BatchHost host(run, {.run_folder = "/runs/r", .rank_program = "/opt/rank", .gpus = {}});
@@ -37,17 +34,6 @@ TEST_F(BatchHostTest, ThePythonOfTheRunRunsTheBatchesOfOtherSubjects) {
   EXPECT_EQ(request({attempt("torch")}).job.program, "/opt/rank");
   EXPECT_EQ(request({attempt("reference")}).job.python, "");
   EXPECT_EQ(request({attempt("")}).job.python, "") << "a plan from before the axis";
-}
-
-TEST_F(BatchHostTest, OnlyARankThatCannotEvaluateRulesIsToldWhichOneHasToRefuse) {
-  EXPECT_EQ(request({attempt("torch")}).batch.cases.at(0).rule, "P001");
-  EXPECT_EQ(request({attempt("reference")}).batch.cases.at(0).rule, "");
-  const record::Batch batch = request({attempt("torch"), attempt("torch")}).batch;
-  EXPECT_EQ(record::batch_from(nlohmann::json::parse(record::to_json(batch).dump()), "batch.json"),
-            batch);
-  Attempt allowed = attempt("torch");
-  allowed.line.expect = {};
-  EXPECT_EQ(request({allowed}).batch.cases.at(0).rule, "");
 }
 
 TEST_F(BatchHostTest, SubjectsShareNoBatch) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "launcher/batch/attempt_folder.h"
-#include "matrix/plan/plan_line.h"
 #include "reports/analysis/divergence.h"
 
 namespace graphproof::launcher {
@@ -39,9 +38,6 @@ BatchRequest batch_request(const record::Run& run, const std::filesystem::path& 
         run_folder / attempt_folder(attempt.line.id, attempt.number);
     batch.cases.push_back({attempt.line.id, attempt.line.name, attempt.number, attempt.line.axes,
                            group.divergence ? reports::divergence_folder(folder) : folder});
-    if (attempt.line.expect.kind == "rejected" &&
-        matrix::subject_of(attempt.line) != matrix::kReference)
-      batch.cases.back().rule = attempt.line.expect.rule;
   }
   request.job.world_size = group.ranks();
   request.job.device = run.device;

@@ -11,6 +11,9 @@ std::string checks_page();    // from matrix/tables/checks.json and faults.json
 std::string faults_page();    // from matrix/tables/faults.json
 std::string rules_page();     // from matrix/rules/graphproof.json
 std::string subjects_page();  // from matrix/tables/subjects.json
+/// The words in which the code of subjects refuses, by rule, from matrix/rules/graphproof.json: the
+/// rank program of subjects recognises a refusal by them.
+std::string refusals_of_subjects();
 std::string verdicts_page();  // from reports/record/verdict, reports/outcome, tables/limits.json
 
 }  // namespace graphproof::structure

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "matrix/catalogue/catalogue.h"
+#include "reports/record/text/fields.h"
 #include "structure/pages/markdown.h"
 #include "structure/pages/pages.h"
 
@@ -66,6 +67,14 @@ std::string limits_of(const matrix::Subject& subject) {
 }
 
 }  // namespace
+
+std::string refusals_of_subjects() {
+  const matrix::Catalogue catalogue = matrix::load_catalogue();
+  record::Json words = record::Json::object();
+  for (const matrix::Rule& rule : catalogue.rules.rules())
+    if (!rule.says.empty()) words[rule.id] = rule.says;
+  return words.dump(2) + "\n";
+}
 
 std::string subjects_page() {
   const matrix::Catalogue catalogue = matrix::load_catalogue();

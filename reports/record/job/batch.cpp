@@ -24,14 +24,12 @@ Limits limits_from(const Fields& in, std::string_view key, bool all) {
 
 Json to_json(const Batch& batch) {
   Json cases = Json::array();
-  for (const BatchCase& one : batch.cases) {
+  for (const BatchCase& one : batch.cases)
     cases.push_back({{"id", one.id},
                      {"name", one.name},
                      {"attempt", one.attempt},
                      {"axes", one.axes},
                      {"evidence_folder", one.evidence_folder}});
-    if (!one.rule.empty()) cases.back()["rule"] = one.rule;
-  }
   return {{"schema", kBatchSchema},
           {"run_id", batch.run_id},
           {"batch", batch.batch},
@@ -67,8 +65,7 @@ Batch batch_from(const nlohmann::json& value, const std::string& where) {
                            .name = one.required<std::string>("name"),
                            .attempt = one.required<int>("attempt"),
                            .axes = one.required<nlohmann::json>("axes"),
-                           .evidence_folder = one.required<std::string>("evidence_folder"),
-                           .rule = one.optional<std::string>("rule").value_or("")});
+                           .evidence_folder = one.required<std::string>("evidence_folder")});
   return batch;
 }
 

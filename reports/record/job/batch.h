@@ -28,9 +28,6 @@ struct BatchCase {
   int attempt = 1;
   nlohmann::json axes;  // the value of every axis
   std::string evidence_folder;
-  /// The rule by which the code of a subject other than reference has to refuse the case; its
-  /// rank program cannot evaluate rules. Empty for every other case.
-  std::string rule = {};
 
   bool operator==(const BatchCase&) const = default;
 };
