@@ -53,14 +53,14 @@ void write_reports(const reports::RunResult& result, const fs::path& folder) {
   for (const reports::CaseResult& one : result.cases) junit.add(one.record);
   junit.write(folder / "junit.xml");
   record::write_json(folder / "summary.json", record::to_json(reports::summary(result)));
-  std::string page = reports::markdown(result);
   const matrix::Catalogue catalogue = matrix::load_catalogue();
   const std::optional<record::Hazards> hazards = hazards_of(result, catalogue, folder);
   if (hazards) {
+  std::string hazard_section;
     record::write_json(folder / "hazards.json", record::to_json(*hazards));
-    page += "\n" + reports::hazard_markdown(*hazards);
+    hazard_section = reports::hazard_markdown(*hazards);
   }
-  record::write_atomically(folder / "summary.md", page);
+  record::write_atomically(folder / "summary.md", reports::markdown(result, hazard_section));
   record::write_json(folder / "faults.json", record::to_json(reports::faults(result)));
   write_page(result, folder, catalogue, hazards);
 }

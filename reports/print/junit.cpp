@@ -120,9 +120,10 @@ std::string Junit::text() const {
     node.append_attribute("tests") = static_cast<unsigned>(plan_.size());
     node.append_attribute("failures") = failures;
     node.append_attribute("errors") = errors;
-    node.append_attribute("skipped") = skipped;
     node.append_attribute("time") = fixed(seconds).c_str();
   }
+  // The schema of JUnit knows this count of a suite, not of all suites.
+  suite.append_attribute("skipped") = skipped;
   std::ostringstream text;
   document.save(text, "  ", pugi::format_default, pugi::encoding_utf8);
   return text.str();

@@ -17,7 +17,9 @@ namespace {
 // The page is meant to be read as a whole. The other files have the rest.
 constexpr std::size_t kShownFailures = 50;
 constexpr std::size_t kShownChecksOfOneCase = 5;
+constexpr std::size_t kLongestChecks = 8'000;  // bytes
 constexpr std::size_t kSlowestCases = 10;
+constexpr std::size_t kShownBenefits = 10;
 
 std::string failure(const RunResult& run, const CaseResult& one) {
   std::string text = "### " + markdown_code(std::string(one.record.verdict.text())) + " " +
@@ -28,8 +30,14 @@ std::string failure(const RunResult& run, const CaseResult& one) {
     text += ", observed " + markdown_code(std::string(one.record.observed.text()));
   text += ")\n\n";
   const auto& all = one.record.failing;
+  std::string checks;
   for (std::size_t i = 0; i < std::min(all.size(), kShownChecksOfOneCase); ++i)
-    text += markdown_failing(all[i]);
+    checks += markdown_failing(all[i]);
+  if (checks.size() > kLongestChecks)
+    text += "- the messages are too long for this page; they are in " +
+            markdown_code(one.record.artefacts) + "\n";
+  else
+    text += checks;
   if (all.size() > kShownChecksOfOneCase)
     text += "- and " + std::to_string(all.size() - kShownChecksOfOneCase) + " more in " +
             markdown_code(one.record.artefacts) + "\n";
@@ -41,17 +49,24 @@ std::string or_dash(const std::optional<double>& value, int digits) {
   return value ? record::fixed(*value, digits) : "-";
 }
 
-std::string benefit_table(const std::vector<Benefit>& rows) {
+std::string benefit_table(std::vector<Benefit> rows) {
   if (rows.empty()) return "";
+  const auto speed_up = [](const Benefit& one) { return one.eager_ms / one.graph_ms; };
+  std::stable_sort(rows.begin(), rows.end(), [&](const Benefit& left, const Benefit& right) {
+    return speed_up(left) > speed_up(right);
+  });
+  const std::size_t all = rows.size();
+  if (rows.size() > kShownBenefits) rows.resize(kShownBenefits);
   std::string text =
       "## Benefit\n\nStep times of the slowest rank; `busy` is the GPU's share of an eager "
-      "step.\n\n" +
+      "step. The " +
+      std::to_string(rows.size()) + " largest of " + std::to_string(all) + " cases.\n\n" +
       markdown_header({"case", "eager, ms", "graph, ms", "eager / graph", "launch, ms", "busy",
                        "capture, ms", "graphs", "extra MiB", "steps to break even", "gain"});
   for (const Benefit& one : rows)
     text += markdown_row({markdown_code(one.name), record::fixed(one.eager_ms, 2),
-                          record::fixed(one.graph_ms, 2),
-                          record::fixed(one.eager_ms / one.graph_ms, 1), or_dash(one.launch_ms, 2),
+                          record::fixed(one.graph_ms, 2), record::fixed(speed_up(one), 1),
+                          or_dash(one.launch_ms, 2),
                           one.busy_share ? record::fixed(100 * *one.busy_share, 0) + " %" : "-",
                           record::fixed(one.capture_ms, 1), std::to_string(one.graphs),
                           record::fixed(static_cast<double>(one.extra_bytes) / (1 << 20), 1),
@@ -59,9 +74,8 @@ std::string benefit_table(const std::vector<Benefit>& rows) {
   return text + "\n";
 }
 
-}  // namespace
-
-std::string markdown(const RunResult& run) {
+/// The start of the page: the result in words and counts.
+std::string head(const RunResult& run) {
   const record::Summary total = summary(run);
   const auto exit_meaning = record::meaning(static_cast<record::ExitCode>(total.exit_code));
   std::string text = "# graphproof " + markdown_text(total.profile) + " on " +
@@ -84,30 +98,43 @@ std::string markdown(const RunResult& run) {
           std::to_string(coverage.unexercised) + " of " + std::to_string(coverage.required_checks) +
           " required checks unexercised.\n\n";
 
+  return text;
+}
+
+/// The failures that fit into `budget` bytes, and how many more there are.
+std::string failure_section(const RunResult& run, std::size_t budget) {
+  constexpr std::size_t kRest = 80;  // for the line that counts those left out
   const auto failures = failures_first(run);
-  if (!failures.empty()) text += "## Failures\n\n";
-  for (std::size_t i = 0; i < std::min(failures.size(), kShownFailures); ++i)
-    text += failure(run, *failures[i]);
-  if (failures.size() > kShownFailures)
-    text += "And " + std::to_string(failures.size() - kShownFailures) +
-            " more; summary.json lists all.\n\n";
-
-  if (const auto kills = faults(run); !kills.empty()) {
-    text += "## Kill matrix\n\n" +
-            markdown_header({"fault", "detector", "status", "failing checks", "clean twin"});
-    for (const record::FaultResult& one : kills) {
-      std::string checks;
-      for (const std::string& check : one.killed_by)
-        checks += (checks.empty() ? "" : ", ") + markdown_code(check);
-      text += markdown_row({markdown_text(one.fault), markdown_text(one.detector),
-                            std::string(name(one.status)), checks,
-                            markdown_code(std::string(one.clean_twin.text()))});
-    }
-    text += "\n";
+  if (failures.empty()) return "";
+  std::string text = "## Failures\n\n";
+  std::size_t shown = 0;
+  for (; shown < std::min(failures.size(), kShownFailures); ++shown) {
+    const std::string one = failure(run, *failures[shown]);
+    if (text.size() + one.size() + kRest > budget) break;
+    text += one;
   }
+  if (failures.size() > shown)
+    text += "And " + std::to_string(failures.size() - shown) + " more; summary.json lists all.\n\n";
+  return text;
+}
 
-  text += benefit_table(benefits(run));
+std::string kill_section(const RunResult& run) {
+  const auto kills = faults(run);
+  if (kills.empty()) return "";
+  std::string text = "## Kill matrix\n\n" + markdown_header({"fault", "detector", "status",
+                                                             "failing checks", "clean twin"});
+  for (const record::FaultResult& one : kills) {
+    std::string checks;
+    for (const std::string& check : one.killed_by)
+      checks += (checks.empty() ? "" : ", ") + markdown_code(check);
+    text += markdown_row({markdown_text(one.fault), markdown_text(one.detector),
+                          std::string(name(one.status)), checks,
+                          markdown_code(std::string(one.clean_twin.text()))});
+  }
+  return text + "\n";
+}
 
+std::string slowest_section(const RunResult& run) {
   std::vector<const CaseResult*> slowest;
   for (const CaseResult& one : run.cases)
     if (one.record.seconds > 0) slowest.push_back(&one);
@@ -115,16 +142,18 @@ std::string markdown(const RunResult& run) {
                    [](const CaseResult* left, const CaseResult* right) {
                      return left->record.seconds > right->record.seconds;
                    });
-  if (!slowest.empty())
-    text += "## Slowest cases\n\n" + markdown_header({"seconds", "verdict", "case"});
+  if (slowest.empty()) return "";
+  std::string text = "## Slowest cases\n\n" + markdown_header({"seconds", "verdict", "case"});
   for (std::size_t i = 0; i < std::min(slowest.size(), kSlowestCases); ++i)
     text += markdown_row({record::fixed(slowest[i]->record.seconds, 2),
                           markdown_code(std::string(slowest[i]->record.verdict.text())),
                           markdown_code(slowest[i]->plan.name)});
-  if (!slowest.empty()) text += "\n";
+  return text + "\n";
+}
 
+std::string versions_section(const RunResult& run) {
   const record::Stack& stack = run.run.stack;
-  text += "## Stack\n\n" + markdown_header({"part", "version"});
+  std::string text = "## Stack\n\n" + markdown_header({"part", "version"});
   const std::pair<const char*, const std::string*> parts[] = {
       {"torch", &stack.torch_version}, {"CUDA", &stack.cuda_version},
       {"NCCL", &stack.nccl_version},   {"driver", &stack.driver},
@@ -138,6 +167,34 @@ std::string markdown(const RunResult& run) {
         {"ranks per GPU", "up to " + std::to_string(run.run.options.ranks_per_gpu) +
                               ", in cases of more ranks than GPUs: NCCL talks between them "
                               "as between hosts, and their times say nothing"});
+  return text + "\n";
+}
+
+}  // namespace
+
+std::string markdown(const RunResult& run, const std::string& hazards) {
+  std::string text = head(run);
+  // Half of the page is kept for what follows the failures.
+  text += failure_section(run, kMarkdownLimit / 2);
+  struct Section {
+    const char* name;
+    std::string text;
+  };
+  const Section sections[] = {{"the hazards", hazards.empty() ? "" : hazards + "\n"},
+                              {"the kill matrix", kill_section(run)},
+                              {"the stack", versions_section(run)},
+                              {"the slowest cases", slowest_section(run)},
+                              {"the benefit of graphs", benefit_table(benefits(run))}};
+  std::string left_out;
+  constexpr std::size_t kRest = 200;  // for the line that names what is left out
+  for (const Section& one : sections) {
+    if (text.size() + one.text.size() + kRest > kMarkdownLimit)
+      left_out += (left_out.empty() ? "" : ", ") + std::string(one.name);
+    else
+      text += one.text;
+  }
+  if (!left_out.empty())
+    text += "Left out, because the page would be too long: " + left_out + ".\n";
   return text;
 }
 

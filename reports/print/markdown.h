@@ -1,5 +1,6 @@
 // summary.md: a page for a pull request or the summary of a CI job. Failures come first, each with
-// the five parts of its message and the command that runs the case again.
+// the five parts of its message and the command that runs the case again; what is of interest only
+// when all is well, as the benefit of graphs, comes last.
 #pragma once
 
 #include <string>
@@ -9,7 +10,11 @@
 
 namespace graphproof::reports {
 
-/// The whole page.
-std::string markdown(const RunResult& run);
+/// GitHub takes no longer comment on a pull request than 65,536 characters.
+inline constexpr std::size_t kMarkdownLimit = 65'000;
+
+/// The whole page, at most kMarkdownLimit bytes: sections that do not fit are named and left out.
+/// `hazards`: the section of hazard_markdown(), which comes after the failures; may be empty.
+std::string markdown(const RunResult& run, const std::string& hazards = "");
 
 }  // namespace graphproof::reports

@@ -21,8 +21,8 @@ TEST(Markdown, StartsWithTheVerdictsAndHasFailuresBeforeTheRest) {
                                 "### `fail.numerics` `dropout=true`",
                                 "### `unexercised` `tp=1`",
                                 "## Kill matrix",
-                                "## Slowest cases",
-                                "## Stack"};
+                                "## Stack",
+                                "## Slowest cases"};
   std::size_t at = 0;
   for (const char* part : kOrder) {
     const std::size_t found = text.find(part);
@@ -62,6 +62,45 @@ TEST(Markdown, MarkupInMessagesStaysText) {
   EXPECT_EQ(text.find("\n# Heading"), std::string::npos);
   EXPECT_EQ(text.find("[link]"), std::string::npos);
   EXPECT_NE(text.find("`run 'x\\|y'`"), std::string::npos) << text;
+}
+
+TEST(Markdown, FitsIntoAPullRequestWhateverFails) {
+  std::vector<CaseResult> cases;
+  for (int i = 0; i < 200; ++i) {
+    CaseResult one = ended('1', "case " + std::to_string(i), "fail.numerics"_verdict, 60);
+    one.record.failing[0].message.got = std::string(3000, 'x');
+    cases.push_back(one);
+  }
+  cases[0].record.failing[0].message.got = std::string(100'000, 'x');
+  const std::string hazards = "## Hazards\n\n" + std::string(40'000, 'h');
+  const std::string text = markdown(run_of(cases), hazards);
+  EXPECT_LE(text.size(), kMarkdownLimit);
+  EXPECT_NE(text.find("the messages are too long for this page"), std::string::npos);
+  EXPECT_NE(text.find("## Failures"), std::string::npos);
+  EXPECT_NE(text.find(" more; summary.json lists all."), std::string::npos);
+  EXPECT_NE(text.find("## Stack"), std::string::npos);
+  EXPECT_NE(text.find("Left out, because the page would be too long: the hazards.\n"),
+            std::string::npos)
+      << text.substr(text.size() - 300);
+}
+
+TEST(Markdown, TheBenefitOfGraphsComesLastAndIsShort) {
+  std::vector<CaseResult> cases;
+  for (int i = 0; i < 84; ++i) {
+    CaseResult one = ended('1', "case " + std::to_string(i), "pass"_verdict, 90);
+    one.record.figures = {{"eager_step_ms", 10.0 + i},
+                          {"graph_step_ms", 10},
+                          {"capture_seconds", 0.01},
+                          {"graphs", 1},
+                          {"extra_memory_bytes", 0}};
+    cases.push_back(one);
+  }
+  const std::string text = markdown(run_of(cases), "## Hazards\n");
+  EXPECT_LT(text.find("## Hazards"), text.find("## Stack"));
+  EXPECT_LT(text.find("## Slowest cases"), text.find("## Benefit"));
+  EXPECT_NE(text.find("The 10 largest of 84 cases."), std::string::npos) << text;
+  EXPECT_NE(text.find("`case 83`"), std::string::npos);
+  EXPECT_EQ(text.find("`case 73` | 83.00 | 10.00"), std::string::npos);
 }
 
 TEST(Markdown, SaysWhereRanksSharedGpus) {
