@@ -45,7 +45,7 @@ class RunningBatch {
   virtual const record::Batch& batch() const = 0;
   /// The process of this host that started the ranks; 0 where there is none.
   virtual int starter_pid() const = 0;
-  /// "CASE_NAME replay", for the progress line.
+  /// "CASE_NAME replay", for the live block.
   virtual std::string now_doing() const = 0;
   /// The case in progress, rank by rank: for live.json.
   virtual record::LiveCase live(std::int64_t now_ms) const = 0;

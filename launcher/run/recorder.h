@@ -1,5 +1,5 @@
 // Keeps what a run finds: every record in the journal, junit.xml for programs that read it
-// meanwhile, and the figures of the progress line.
+// meanwhile, and the figures of the live block.
 #pragma once
 
 #include <cstdint>

@@ -39,7 +39,7 @@ reports::Progress RunStatus::progress(std::int64_t now_ms, reports::Progress rec
                                       const RunningBatches& running) const {
   recorded.running = static_cast<int>(running.size());
   recorded.elapsed_seconds = static_cast<double>(now_ms - started_ms_) / 1000.0;
-  if (!running.empty()) recorded.now = running.front()->now_doing();
+  for (const auto& batch : running) recorded.now.push_back(batch->now_doing());
   return recorded;
 }
 

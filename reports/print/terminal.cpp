@@ -81,23 +81,33 @@ std::string clock_text(double seconds) {
   return text;
 }
 
-std::string progress_line(const Progress& progress, const TerminalStyle& style) {
+std::vector<std::string> live_block(const Progress& progress, const TerminalStyle& style) {
+  constexpr std::size_t kBar = 20, kRunning = 6;
+  const auto columns = static_cast<std::size_t>(std::max(style.columns, 1));
   const std::string planned = std::to_string(progress.planned);
   std::string done = std::to_string(progress.done);
   done.insert(0, planned.size() > done.size() ? planned.size() - done.size() : 0, ' ');
   const auto left = remaining_seconds(progress);
+  std::size_t full = kBar;
+  if (progress.planned > 0)
+    full = std::min(kBar, kBar * static_cast<std::size_t>(std::max(progress.done, 0)) /
+                              static_cast<std::size_t>(progress.planned));
+  const std::string head = "[" + std::string(full, '#') + std::string(kBar - full, '.') + "] " +
+                           done + "/" + planned + "  ";
   const std::string failed = std::to_string(progress.failed) + " failed";
-  std::string rest = "  " + std::to_string(progress.running) + " running  " +
-                     clock_text(progress.elapsed_seconds) + " elapsed  " +
-                     (left ? clock_text(*left) : "?") + " left";
-  if (!progress.now.empty()) rest += "  " + record::printable(progress.now);
-  const std::string head = "[" + done + "/" + planned + "] ";
-  const std::string line =
-      cut(head + failed + rest, static_cast<std::size_t>(std::max(style.columns, 1)));
+  std::string line = cut(head + failed + "  " + clock_text(progress.elapsed_seconds) +
+                             " elapsed  " + (left ? clock_text(*left) : "?") + " left",
+                         columns);
   // Colour is added after cutting, because escape sequences take no columns.
-  const bool painted = progress.failed > 0 && line.size() >= head.size() + failed.size();
-  if (!painted) return line;
-  return head + paint(failed, Colour::red, style) + line.substr(head.size() + failed.size());
+  if (progress.failed > 0 && line.size() >= head.size() + failed.size())
+    line = head + paint(failed, Colour::red, style) + line.substr(head.size() + failed.size());
+  std::vector<std::string> block = {std::move(line)};
+  for (std::size_t i = 0; i < std::min(progress.now.size(), kRunning); ++i)
+    block.push_back(cut("  " + record::printable(progress.now[i]), columns));
+  if (progress.now.size() > kRunning)
+    block.push_back(
+        cut("  and " + std::to_string(progress.now.size() - kRunning) + " more", columns));
+  return block;
 }
 
 std::string closing_table(const RunResult& run, const TerminalStyle& style) {

@@ -1,4 +1,4 @@
-// The text that a run prints: the progress line, the closing table, the table of planted faults.
+// The text that a run prints: the live block, the closing table, the table of planted faults.
 // The functions are pure; the command line decides where their text goes. Text that ranks wrote
 // passes record::printable() first.
 #pragma once
@@ -22,16 +22,17 @@ struct Progress {
   double elapsed_seconds = 0;
   /// Sums of expected_seconds in the plan, over the finished and the other cases.
   double expected_done_seconds = 0, expected_left_seconds = 0;
-  std::string now;  // name and phase of a running case; may be empty
+  std::vector<std::string> now;  // name and phase of each running case
 };
 
 /// Seconds until the run ends, extrapolated from how long the finished cases took compared with the
 /// plan's expectation. Absent before the first case is finished.
 std::optional<double> remaining_seconds(const Progress& progress);
 
-/// One line without a newline, cut to the width of `style`: "[ 12/48] 1 failed  2 running  0:14
-/// elapsed  0:42 left  NAME".
-std::string progress_line(const Progress& progress, const TerminalStyle& style);
+/// What a terminal shows while a run goes on, without newlines: a line "[####......]  12/48  1
+/// failed 0:14 elapsed  0:42 left", then a line for each running case, six at most. Each is cut to
+/// the width of `style`, so that none wraps.
+std::vector<std::string> live_block(const Progress& progress, const TerminalStyle& style);
 
 /// Minutes and seconds, with hours from one hour on: "0:07", "12:30", "3:05:00".
 std::string clock_text(double seconds);

@@ -24,20 +24,30 @@ TEST(Progress, SaysWhereTheRunIsAndHowLongItTakes) {
                           .elapsed_seconds = 14,
                           .expected_done_seconds = 6,
                           .expected_left_seconds = 18,
-                          .now = "tp=2 replay"};
-  EXPECT_EQ(progress_line(progress, {.colour = false, .columns = 100}),
-            "[12/48] 1 failed  2 running  0:14 elapsed  0:42 left  tp=2 replay");
-  EXPECT_EQ(progress_line(progress, {.colour = true, .columns = 100}),
-            "[12/48] \033[31m1 failed\033[0m  2 running  0:14 elapsed  0:42 left  tp=2 replay");
+                          .now = {"tp=2 replay", "tp=1 capture"}};
+  EXPECT_EQ(
+      live_block(progress, {.colour = false, .columns = 100}),
+      (std::vector<std::string>{"[#####...............] 12/48  1 failed  0:14 elapsed  0:42 left",
+                                "  tp=2 replay", "  tp=1 capture"}));
+  EXPECT_EQ(live_block(progress, {.colour = true, .columns = 100})[0],
+            "[#####...............] 12/48  \033[31m1 failed\033[0m  0:14 elapsed  0:42 left");
+}
+
+TEST(Progress, NamesSixRunningCasesAndCountsTheOthers) {
+  const Progress progress{.planned = 48, .running = 9, .now = std::vector<std::string>(9, "tp=2")};
+  const auto block = live_block(progress, {.colour = false, .columns = 100});
+  ASSERT_EQ(block.size(), 8u);
+  EXPECT_EQ(block.back(), "  and 3 more");
 }
 
 TEST(Progress, IsCutToTheTerminalsWidthAndNeverWraps) {
   const Progress progress{
-      .done = 1, .planned = 48, .failed = 1, .now = std::string(300, 'x') + "\x1b[2J"};
+      .done = 1, .planned = 48, .failed = 1, .now = {std::string(300, 'x') + "\x1b[2J"}};
   for (int columns = 1; columns < 120; ++columns) {
-    const std::string line = progress_line(progress, {.colour = false, .columns = columns});
-    EXPECT_EQ(line.size(), static_cast<std::size_t>(columns)) << line;
-    EXPECT_EQ(line.find('\x1b'), std::string::npos);
+    for (const std::string& line : live_block(progress, {.colour = false, .columns = columns})) {
+      EXPECT_LE(line.size(), static_cast<std::size_t>(columns)) << line;
+      EXPECT_EQ(line.find('\x1b'), std::string::npos);
+    }
   }
 }
 
@@ -51,7 +61,7 @@ TEST(Progress, KnowsNoRemainingTimeBeforeTheFirstCaseAndNoneAfterTheLast) {
                                .expected_done_seconds = 2,
                                .expected_left_seconds = 4}),
             10.0);
-  EXPECT_NE(progress_line({.planned = 3}, {}).find("? left"), std::string::npos);
+  EXPECT_NE(live_block({.planned = 3}, {})[0].find("? left"), std::string::npos);
 }
 
 TEST(Clock, ReadsAsHoursMinutesSeconds) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <string>
+#include <vector>
 
 #include "matrix/plan/plan_line.h"
 #include "reports/analysis/hazards.h"
@@ -106,16 +107,20 @@ launcher::RunListener ProgressPrinter::listener() {
 }
 
 void ProgressPrinter::live(const reports::Progress& progress) {
-  const std::string line = reports::progress_line(progress, style_);
-  out_ << "\r" << line
-       << std::string(shown_columns_ > line.size() ? shown_columns_ - line.size() : 0, ' ')
-       << std::flush;
-  shown_columns_ = line.size();
+  end();
+  const std::vector<std::string> block = reports::live_block(progress, style_);
+  for (std::size_t i = 0; i < block.size(); ++i) out_ << (i == 0 ? "" : "\n") << block[i];
+  out_ << std::flush;
+  shown_lines_ = block.size();
 }
 
 void ProgressPrinter::end() {
-  if (shown_columns_ > 0) out_ << "\r" << std::string(shown_columns_, ' ') << "\r" << std::flush;
-  shown_columns_ = 0;
+  if (shown_lines_ == 0) return;
+  // To the start of the block's first line, then everything below is cleared.
+  out_ << "\r";
+  if (shown_lines_ > 1) out_ << "\x1b[" << shown_lines_ - 1 << "A";
+  out_ << "\x1b[J";
+  shown_lines_ = 0;
 }
 
 void ProgressPrinter::finished(const record::Record& record, const reports::Progress& progress) {

@@ -12,16 +12,16 @@
 
 namespace graphproof::cli {
 
-/// Prints progress: on a terminal one line that is written over, otherwise one line for each
-/// finished case. With --json it goes to standard error, so that standard output has only the
-/// summary.
+/// Prints progress: on a terminal a block of lines that is written over, and above it a line for
+/// each failure as it comes; otherwise one line for each finished case. With --json it goes to
+/// standard error, so that standard output has only the summary.
 class ProgressPrinter {
  public:
   ProgressPrinter(Surroundings& surroundings, bool json);
 
   void begin(const launcher::RunSetup& setup);
   launcher::RunListener listener();
-  /// Clears the live line.
+  /// Clears the live block.
   void end();
 
  private:
@@ -31,7 +31,7 @@ class ProgressPrinter {
   std::ostream& out_;
   bool live_;
   reports::TerminalStyle style_;
-  std::size_t shown_columns_ = 0;
+  std::size_t shown_lines_ = 0;  // of the live block, the last of which has the cursor
 };
 
 /// The stack in one line.
