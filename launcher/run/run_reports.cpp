@@ -14,6 +14,7 @@
 #include "reports/print/html.h"
 #include "reports/print/junit.h"
 #include "reports/print/markdown.h"
+#include "reports/record/run/journal.h"
 #include "reports/record/text/file.h"
 
 namespace graphproof::launcher {
@@ -55,8 +56,8 @@ void write_reports(const reports::RunResult& result, const fs::path& folder) {
   record::write_json(folder / "summary.json", record::to_json(reports::summary(result)));
   const matrix::Catalogue catalogue = matrix::load_catalogue();
   const std::optional<record::Hazards> hazards = hazards_of(result, catalogue, folder);
-  if (hazards) {
   std::string hazard_section;
+  if (hazards) {
     record::write_json(folder / "hazards.json", record::to_json(*hazards));
     hazard_section = reports::hazard_markdown(*hazards);
   }
@@ -78,6 +79,16 @@ reports::RunResult read_run(const fs::path& folder) {
   const record::Summary summary = record::summary_from(record::read_json(file), file);
   return reports::read_run_result(folder, reports::ending_from(summary.ending),
                                   summary.wall_seconds);
+}
+
+reports::RunResult read_verdicts(const fs::path& folder) {
+  const fs::path run_file = folder / "run.json", plan_file = folder / "plan.jsonl";
+  return reports::run_result(
+      record::run_from(record::read_json(run_file), run_file.string()),
+      record::plan_from(record::read_text(plan_file), plan_file.string()),
+      record::last_records(record::read_journal(folder / "journal.jsonl").records),
+      reports::Ending::interrupted, 0,
+      [](const record::Record&) { return std::optional<record::Checks>(); });
 }
 
 }  // namespace graphproof::launcher

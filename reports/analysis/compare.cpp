@@ -2,14 +2,15 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <cstdio>
 #include <map>
 #include <set>
 #include <utility>
 
-#include "reports/outcome/outcome.h"
-#include "reports/record/text/printable.h"
+#include "reports/outcome/standing.h"
 
 namespace graphproof::reports {
 namespace {
@@ -17,22 +18,9 @@ namespace {
 using nlohmann::json;
 using record::ExitCode;
 
-enum class Standing { acceptable, failed, not_shown };
+}  // namespace
 
-Standing standing(const record::Record& record) {
-  if (record.verdict.in("skipped") || record.verdict.text() == "not_run")
-    return Standing::not_shown;
-  switch (exit_code(record.verdict, record.rule)) {
-    case ExitCode::ok:
-      return Standing::acceptable;
-    case ExitCode::product:
-      return Standing::failed;
-    default:
-      return Standing::not_shown;
-  }
-}
-
-std::map<std::string, std::string> parts(const record::Run& run) {
+std::map<std::string, std::string> stack_parts(const record::Run& run) {
   const record::Stack& stack = run.stack;
   std::map<std::string, std::string> all = {{"torch", stack.torch_version},
                                             {"CUDA", stack.cuda_version},
@@ -52,8 +40,8 @@ std::map<std::string, std::string> parts(const record::Run& run) {
   return all;
 }
 
-std::vector<StackChange> stack_changes(const record::Run& left, const record::Run& right) {
-  const auto of_left = parts(left), of_right = parts(right);
+std::vector<StackChange> stack_changes(const std::map<std::string, std::string>& of_left,
+                                       const std::map<std::string, std::string>& of_right) {
   std::set<std::string> names;
   for (const auto& all : {of_left, of_right})
     for (const auto& [name, value] : all) names.insert(name);
@@ -68,76 +56,111 @@ std::vector<StackChange> stack_changes(const record::Run& left, const record::Ru
   return changes;
 }
 
+namespace {
+
 std::string spelled(const json& value) {
   return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
-using Value = std::pair<std::string, std::string>;  // axis, value
+/// Which cases are meant, one bit for each compared case.
+class CaseSet {
+ public:
+  explicit CaseSet(std::size_t cases) : words_((cases + 63) / 64) {}
+  void insert(std::size_t index) { words_[index / 64] |= std::uint64_t{1} << (index % 64); }
+  int size() const { return common(*this); }
+  /// How many cases both sets have.
+  int common(const CaseSet& other) const {
+    int count = 0;
+    for (std::size_t i = 0; i < words_.size(); ++i)
+      count += std::popcount(words_[i] & other.words_[i]);
+    return count;
+  }
+  CaseSet operator&(const CaseSet& other) const {
+    CaseSet both = *this;
+    for (std::size_t i = 0; i < words_.size(); ++i) both.words_[i] &= other.words_[i];
+    return both;
+  }
 
-std::set<Value> values_of(const CaseResult& one) {
-  std::set<Value> values;
-  for (const auto& [axis, value] : one.plan.axes.items()) values.emplace(axis, spelled(value));
-  return values;
-}
+ private:
+  std::vector<std::uint64_t> words_;
+};
 
-std::string equation(const Value& value) { return value.first + " == " + value.second; }
-
-/// Single axis values and pairs of them, the one that distinguishes `inside` from `outside` best
-/// first. A value that all compared cases have distinguishes nothing.
-std::vector<Explanation> explain(const std::vector<std::set<Value>>& inside,
-                                 const std::vector<std::set<Value>>& outside) {
-  constexpr std::size_t kShown = 3;
-  if (inside.empty() || outside.empty()) return {};
-  std::map<Value, int> counts;
-  for (const auto& one : inside)
-    for (const Value& value : one) ++counts[value];
-  const auto holding = [](const std::vector<std::set<Value>>& cases,
-                          const std::vector<Value>& values) {
-    return static_cast<int>(
-        std::count_if(cases.begin(), cases.end(), [&](const std::set<Value>& one) {
-          return std::all_of(values.begin(), values.end(),
-                             [&](const Value& value) { return one.contains(value); });
-        }));
+/// The axis values of a set of cases, and which cases have each. A value that all have
+/// distinguishes nothing and is left out.
+class AxisValues {
+ public:
+  struct Value {
+    std::string axis, value;
+    CaseSet cases;
   };
-  std::vector<Value> distinguishing;
-  for (const auto& [value, count] : counts)
-    if (holding(outside, {value}) < static_cast<int>(outside.size()))
-      distinguishing.push_back(value);
+
+  explicit AxisValues(const std::vector<const CaseResult*>& cases) : size_(cases.size()) {
+    // By axis and value. Values are compared as they are, because spelling each of the hundred axes
+    // of ten thousand cases takes longer than everything else here.
+    std::map<std::string, std::map<json, CaseSet>, std::less<>> sets;
+    for (std::size_t i = 0; i < cases.size(); ++i) {
+      index_.emplace(cases[i]->plan.id, i);
+      const json& axes = cases[i]->plan.axes;
+      for (auto axis = axes.begin(); axis != axes.end(); ++axis)
+        sets[axis.key()].try_emplace(*axis, cases.size()).first->second.insert(i);
+    }
+    for (auto& [axis, values] : sets)
+      for (auto& [value, set] : values)
+        if (set.size() < static_cast<int>(cases.size()))
+          values_.push_back({axis, spelled(value), std::move(set)});
+  }
+
+  /// Single values and pairs of them, the one that distinguishes `ids` from the other cases best
+  /// first.
+  std::vector<Explanation> explain(const std::set<std::string>& ids) const;
+
+ private:
+  std::size_t size_;
+  std::map<std::string, std::size_t> index_;
+  std::vector<Value> values_;
+};
+
+std::vector<Explanation> AxisValues::explain(const std::set<std::string>& ids) const {
+  constexpr std::size_t kShown = 3;
+  CaseSet inside(size_);
+  for (const std::string& id : ids)
+    if (const auto found = index_.find(id); found != index_.end()) inside.insert(found->second);
+  const int in_group = inside.size(), others = static_cast<int>(size_) - in_group;
+  if (in_group == 0 || others == 0) return {};
 
   std::vector<Explanation> found;
-  const auto add = [&](const std::vector<Value>& values) {
-    Explanation one{.expression = equation(values[0]),
-                    .inside = holding(inside, values),
-                    .outside = holding(outside, values)};
-    if (values.size() > 1) one.expression += " and " + equation(values[1]);
+  const auto add = [&](std::string expression, const CaseSet& cases) {
+    Explanation one{.expression = std::move(expression), .inside = cases.common(inside)};
+    one.outside = cases.size() - one.inside;
     // It explains something only if it is more common inside than outside.
-    const double share_inside = one.inside / static_cast<double>(inside.size());
-    const double share_outside = one.outside / static_cast<double>(outside.size());
-    if (share_inside > share_outside) found.push_back(std::move(one));
+    if (one.inside / static_cast<double>(in_group) > one.outside / static_cast<double>(others))
+      found.push_back(std::move(one));
   };
-  for (const Value& value : distinguishing) add({value});
-  for (std::size_t i = 0; i < distinguishing.size(); ++i)
-    for (std::size_t j = i + 1; j < distinguishing.size(); ++j)
-      if (distinguishing[i].first != distinguishing[j].first)
-        add({distinguishing[i], distinguishing[j]});
+  std::vector<const Value*> present;
+  for (const Value& value : values_)
+    if (value.cases.common(inside) > 0) present.push_back(&value);
+  const auto equation = [](const Value& value) { return value.axis + " == " + value.value; };
+  for (const Value* value : present) add(equation(*value), value->cases);
+  for (std::size_t i = 0; i < present.size(); ++i)
+    for (std::size_t j = i + 1; j < present.size(); ++j)
+      if (present[i]->axis != present[j]->axis)
+        add(equation(*present[i]) + " and " + equation(*present[j]),
+            present[i]->cases & present[j]->cases);
   // First those that are right about the most cases, then the shortest, then by name, so that the
   // same input gives the same order.
-  const auto wrong = [&](const Explanation& one) {
-    return static_cast<int>(inside.size()) - one.inside + one.outside;
-  };
+  const auto wrong = [&](const Explanation& one) { return in_group - one.inside + one.outside; };
   std::stable_sort(found.begin(), found.end(),
                    [&](const Explanation& left, const Explanation& right) {
                      return std::pair(wrong(left), left.expression.size()) <
                             std::pair(wrong(right), right.expression.size());
                    });
   // An expression that is wrong about as many cases as changed explains nothing.
-  std::erase_if(
-      found, [&](const Explanation& one) { return wrong(one) >= static_cast<int>(inside.size()); });
+  std::erase_if(found, [&](const Explanation& one) { return wrong(one) >= in_group; });
   if (found.size() > kShown) found.resize(kShown);
   return found;
 }
 
-/// Collects the cases of a group and finds at the end what explains them among all compared cases.
+/// Collects the cases of a group.
 struct Grouping {
   std::vector<CaseChange> changes;
   std::set<std::string> ids;
@@ -145,12 +168,6 @@ struct Grouping {
   void add(CaseChange change) {
     ids.insert(change.case_id);
     changes.push_back(std::move(change));
-  }
-  ChangeGroup done(const std::vector<const CaseResult*>& compared) const {
-    std::vector<std::set<Value>> inside, outside;
-    for (const CaseResult* one : compared)
-      (ids.contains(one->plan.id) ? inside : outside).push_back(values_of(*one));
-    return {changes, explain(inside, outside)};
   }
 };
 
@@ -160,15 +177,84 @@ std::string shown(double value) {
   return text;
 }
 
-/// The names of times end in _ms, those of memory in _bytes.
-bool is_time(const std::string& figure) { return figure.ends_with("_ms"); }
-bool is_memory(const std::string& figure) { return figure.ends_with("_bytes"); }
+Covered covered(const RunResult& run) {
+  Covered result{.planned = static_cast<int>(run.cases.size())};
+  for (const CaseResult& one : run.cases) {
+    if (standing(one.record) != Standing::not_shown) ++result.shown;
+    result.checks_unexercised += one.record.checks.unexercised;
+  }
+  return result;
+}
+
+/// Why times and memory of the two runs say nothing about each other; empty if they do.
+std::string why_no_figures(const record::Run& left, const record::Run& right) {
+  if (left.stack.gpus != right.stack.gpus) return "the GPUs differ";
+  if (left.options.ranks_per_gpu != right.options.ranks_per_gpu) return "the ranks per GPU differ";
+  if (left.device == "sim" && left.stack.cpus != right.stack.cpus)
+    return "the simulated device ran on another number of CPU cores";
+  return "";
+}
+
+/// The logarithms of right / left of one figure over the cases, and the case with the largest.
+struct Ratios {
+  std::vector<double> logarithms;
+  double largest = 0;
+  std::string largest_case;
+
+  FigureChange change(const std::string& figure) const {
+    FigureChange result{.figure = figure,
+                        .pairs = static_cast<int>(logarithms.size()),
+                        .ratio = std::exp(mean(logarithms)),
+                        .interval = {},
+                        .largest = largest,
+                        .largest_case = largest_case};
+    if (result.pairs >= kFewestPairs) {
+      const ConfidenceInterval of_logarithm = bootstrap_mean(logarithms);
+      result.interval = ConfidenceInterval{std::exp(of_logarithm.low), std::exp(of_logarithm.high)};
+    }
+    return result;
+  }
+};
 
 }  // namespace
 
-Comparison compare(const RunResult& left, const RunResult& right) {
-  Comparison result{
-      .left = left.run_name, .right = right.run_name, .stack = stack_changes(left.run, right.run)};
+bool is_time(const std::string& figure) { return figure.ends_with("_ms"); }
+bool is_memory(const std::string& figure) { return figure.ends_with("_bytes"); }
+
+std::optional<NotComparable> not_comparable(const RunResult& left, const RunResult& right) {
+  if (left.run.device != right.run.device)
+    return NotComparable{left.run.device + " and " + right.run.device,
+                         "a simulated device and GPUs differ in what they can show, in numbers and "
+                         "in times",
+                         "compare two runs of one device"};
+  if (left.run.matrix.axes_version != right.run.matrix.axes_version)
+    return NotComparable{"version " + std::to_string(left.run.matrix.axes_version) +
+                             " and version " + std::to_string(right.run.matrix.axes_version) +
+                             " of the axes",
+                         "a case of one name is not the same configuration in both",
+                         "run the earlier matrix again with this version"};
+  std::set<std::string> ids;
+  for (const CaseResult& one : left.cases) ids.insert(one.plan.id);
+  if (std::none_of(right.cases.begin(), right.cases.end(),
+                   [&](const CaseResult& one) { return ids.contains(one.plan.id); }))
+    return NotComparable{"profiles " + left.run.profile + " and " + right.run.profile,
+                         "no case is in both runs", "compare two runs of one profile"};
+  return std::nullopt;
+}
+
+Comparison compare(const RunResult& left, const RunResult& right,
+                   const std::map<std::string, Drift>& drifts) {
+  Comparison result{.left = left.run_name,
+                    .right = right.run_name,
+                    .stack = stack_changes(stack_parts(left.run), stack_parts(right.run)),
+                    .covered_left = covered(left),
+                    .covered_right = covered(right),
+                    .no_figures = why_no_figures(left.run, right.run)};
+  if (left.run.seed != right.run.seed)
+    result.no_drift = "the seeds differ";
+  else if (drifts.empty())
+    result.no_drift = "no case left evidence in both runs";
+  std::map<std::string, Ratios> ratios;
   std::map<std::string, const CaseResult*> of_left;
   for (const CaseResult& one : left.cases) of_left.emplace(one.plan.id, &one);
   std::vector<const CaseResult*> compared;
@@ -196,7 +282,14 @@ Comparison compare(const RunResult& left, const RunResult& right) {
     else if (before.record.verdict != now.record.verdict)
       changed.add(change);
     if (was != Standing::acceptable || is != Standing::acceptable)
-      continue;  // the figures of a failure are not comparable
+      continue;  // the numbers and figures of a failure are not comparable
+    if (const auto drift = drifts.find(now.plan.id);
+        drift != drifts.end() && result.no_drift.empty()) {
+      ++result.drift_counts[drift->second.drift_class];
+      if (drift->second.drift_class != DriftClass::bitwise)
+        result.drift.push_back({now.plan.id, now.plan.name, drift->second});
+    }
+    if (!result.no_figures.empty()) continue;
     for (const auto& [figure, value] : now.record.figures) {
       const auto old = before.record.figures.find(figure);
       if (old == before.record.figures.end() || !(old->second > 0) || !(value > 0)) continue;
@@ -206,6 +299,12 @@ Comparison compare(const RunResult& left, const RunResult& right) {
                            .right = shown(value),
                            .figure = figure,
                            .ratio = value / old->second};
+      Ratios& all = ratios[figure];
+      all.logarithms.push_back(std::log(of_figure.ratio));
+      if (of_figure.ratio > all.largest) {
+        all.largest = of_figure.ratio;
+        all.largest_case = now.plan.name;
+      }
       const bool more = of_figure.ratio >= kNotable, less = of_figure.ratio <= 1 / kNotable;
       if (is_time(figure) && more) slower.add(of_figure);
       if (is_time(figure) && less) faster.add(of_figure);
@@ -216,17 +315,31 @@ Comparison compare(const RunResult& left, const RunResult& right) {
   for (const CaseResult& one : left.cases)
     if (of_left.contains(one.plan.id)) result.only_left.push_back(one.plan.name);
   result.compared = static_cast<int>(compared.size());
-  result.broke = broke.done(compared);
-  result.healed = healed.done(compared);
-  result.changed = changed.done(compared);
-  std::vector<const CaseResult*> with_lost = compared;
-  for (const CaseResult& one : right.cases)
-    if (lost.ids.contains(one.plan.id)) with_lost.push_back(&one);
-  result.lost = lost.done(with_lost);
-  result.slower = slower.done(compared);
-  result.faster = faster.done(compared);
-  result.grew = grew.done(compared);
-  result.shrank = shrank.done(compared);
+  for (const auto& [figure, all] : ratios)
+    if (is_time(figure) || is_memory(figure)) result.figures.push_back(all.change(figure));
+  std::stable_sort(result.drift.begin(), result.drift.end(),
+                   [](const CaseDrift& one, const CaseDrift& other) {
+                     return one.drift.drift_class > other.drift.drift_class;
+                   });
+  std::optional<AxisValues> values;  // only read if a group has cases
+  const auto done = [&](const Grouping& group) -> ChangeGroup {
+    if (group.changes.empty()) return {};
+    if (!values) values.emplace(compared);
+    return {group.changes, values->explain(group.ids)};
+  };
+  result.broke = done(broke);
+  result.healed = done(healed);
+  result.changed = done(changed);
+  result.slower = done(slower);
+  result.faster = done(faster);
+  result.grew = done(grew);
+  result.shrank = done(shrank);
+  if (!lost.changes.empty()) {
+    std::vector<const CaseResult*> with_lost = compared;
+    for (const CaseResult& one : right.cases)
+      if (lost.ids.contains(one.plan.id)) with_lost.push_back(&one);
+    result.lost = {lost.changes, AxisValues(with_lost).explain(lost.ids)};
+  }
   return result;
 }
 
@@ -238,11 +351,6 @@ ExitCode exit_code(const Comparison& comparison) {
 
 namespace {
 
-struct NamedGroup {
-  const char* name;
-  const char* meaning;
-  ChangeGroup Comparison::* group;
-};
 constexpr std::array<NamedGroup, 8> kGroups = {{
     {"broke", "acceptable before, failing now", &Comparison::broke},
     {"lost", "shown before, not shown now", &Comparison::lost},
@@ -253,6 +361,20 @@ constexpr std::array<NamedGroup, 8> kGroups = {{
     {"grew", "memory, ratio of right to left", &Comparison::grew},
     {"shrank", "memory, ratio of right to left", &Comparison::shrank},
 }};
+
+json to_json(const Covered& covered) {
+  return {{"planned", covered.planned},
+          {"shown", covered.shown},
+          {"checks_unexercised", covered.checks_unexercised}};
+}
+
+json to_json(const FigureChange& one) {
+  json value = {{"figure", one.figure},   {"pairs", one.pairs},
+                {"ratio", one.ratio},     {"interval", nullptr},
+                {"largest", one.largest}, {"largest_case", one.largest_case}};
+  if (one.interval) value["interval"] = {one.interval->low, one.interval->high};
+  return value;
+}
 
 json to_json(const ChangeGroup& group) {
   json cases = json::array(), explained = json::array();
@@ -273,56 +395,41 @@ json to_json(const ChangeGroup& group) {
 
 }  // namespace
 
+std::span<const NamedGroup> change_groups() { return kGroups; }
+
 json to_json(const Comparison& comparison) {
   json stack = json::array();
   for (const StackChange& one : comparison.stack)
     stack.push_back({{"part", one.part}, {"left", one.left}, {"right", one.right}});
-  json value = {{"schema", kCompareSchema},
-                {"left", comparison.left},
-                {"right", comparison.right},
-                {"compared", comparison.compared},
-                {"stack", stack},
-                {"only_left", comparison.only_left},
-                {"only_right", comparison.only_right},
-                {"exit_code", record::value(exit_code(comparison))}};
+  json value = {
+      {"schema", kCompareSchema},
+      {"left", comparison.left},
+      {"right", comparison.right},
+      {"compared", comparison.compared},
+      {"coverage",
+       {{"left", to_json(comparison.covered_left)}, {"right", to_json(comparison.covered_right)}}},
+      {"no_figures", comparison.no_figures},
+      {"no_drift", comparison.no_drift},
+      {"figures", json::array()},
+      {"drift", {{"counts", json::object()}, {"cases", json::array()}}},
+      {"stack", stack},
+      {"only_left", comparison.only_left},
+      {"only_right", comparison.only_right},
+      {"exit_code", record::value(exit_code(comparison))}};
+  for (const FigureChange& one : comparison.figures) value["figures"].push_back(to_json(one));
+  for (const DriftClass drift :
+       {DriftClass::bitwise, DriftClass::ulp, DriftClass::tolerance, DriftClass::beyond}) {
+    const auto found = comparison.drift_counts.find(drift);
+    value["drift"]["counts"][std::string(name(drift))] =
+        found == comparison.drift_counts.end() ? 0 : found->second;
+  }
+  for (const CaseDrift& one : comparison.drift)
+    value["drift"]["cases"].push_back({{"case", one.case_id},
+                                       {"name", one.name},
+                                       {"class", name(one.drift.drift_class)},
+                                       {"what", one.drift.what}});
   for (const NamedGroup& one : kGroups) value[one.name] = to_json(comparison.*one.group);
   return value;
-}
-
-std::string text(const Comparison& comparison) {
-  constexpr std::size_t kShownCases = 20;
-  std::string out = comparison.left + " -> " + comparison.right + ": " +
-                    std::to_string(comparison.compared) + " cases compared\n";
-  out += comparison.stack.empty() ? "stack: the same\n" : "stack:\n";
-  for (const StackChange& one : comparison.stack)
-    out += "  " + record::printable(one.part) + ": " + record::printable(one.left) + " -> " +
-           record::printable(one.right) + "\n";
-  for (const NamedGroup& named : kGroups) {
-    const ChangeGroup& group = comparison.*named.group;
-    if (group.cases.empty()) continue;
-    out += std::string(named.name) + " (" + named.meaning +
-           "): " + std::to_string(group.cases.size()) + "\n";
-    for (const Explanation& one : group.explained_by)
-      out += "  distinguished by " + record::printable(one.expression) + ": true for " +
-             std::to_string(one.inside) + " of them and " + std::to_string(one.outside) +
-             " others\n";
-    for (std::size_t i = 0; i < std::min(group.cases.size(), kShownCases); ++i) {
-      const CaseChange& one = group.cases[i];
-      out += "  " + one.case_id + " " + record::printable(one.name) + ": ";
-      if (!one.figure.empty()) out += one.figure + " ";
-      out += one.left + " -> " + one.right;
-      if (!one.figure.empty()) out += " (x " + shown(one.ratio) + ")";
-      out += "\n";
-    }
-    if (group.cases.size() > kShownCases)
-      out +=
-          "  and " + std::to_string(group.cases.size() - kShownCases) + " more; --json has all\n";
-  }
-  if (!comparison.only_left.empty())
-    out += "only in the first run: " + std::to_string(comparison.only_left.size()) + " cases\n";
-  if (!comparison.only_right.empty())
-    out += "only in the second run: " + std::to_string(comparison.only_right.size()) + " cases\n";
-  return out;
 }
 
 }  // namespace graphproof::reports

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "reports/analysis/gates.h"
 #include "reports/record/schema/violations.h"
 #include "reports/testing/healthy_case.h"
 
@@ -36,9 +37,10 @@ TEST(Compare, ARunAgainstItselfChangesNothing) {
   EXPECT_TRUE(result.stack.empty());
   EXPECT_TRUE(result.broke.cases.empty() && result.healed.cases.empty() &&
               result.slower.cases.empty());
+  EXPECT_TRUE(result.drift.empty());
+  EXPECT_EQ(result.covered_left, result.covered_right);
+  for (const FigureChange& one : result.figures) EXPECT_EQ(one.ratio, 1) << one.figure;
   EXPECT_EQ(exit_code(result), record::ExitCode::ok);
-  EXPECT_EQ(text(result),
-            "20261121-101500-3f2a -> 20261121-101500-3f2a: 4 cases compared\nstack: the same\n");
 }
 
 TEST(Compare, NamesTheStackPartAndTheAxisValueOfWhatBroke) {
@@ -109,11 +111,59 @@ TEST(Compare, DifferentMatricesAreNamedAndNothingComparedIsNoPass) {
   EXPECT_EQ(exit_code(result), record::ExitCode::coverage);
 }
 
+TEST(Compare, FiguresHaveAnIntervalFromEightCasesOn) {
+  const auto run = [](double factor, int cases) {
+    std::vector<CaseResult> all;
+    for (int i = 0; i < cases; ++i)
+      all.push_back(with(static_cast<char>('1' + i), "pass"_verdict, {{"tp", i}},
+                         {{"graph_step_ms", (2 + 0.01 * (i % 3)) * factor}}));
+    return run_of(all);
+  };
+  const Comparison few = compare(run(1, 7), run(1.04, 7));
+  ASSERT_EQ(few.figures.size(), 1u);
+  EXPECT_FALSE(few.figures[0].interval);
+  const Comparison result = compare(run(1, 8), run(1.04, 8));
+  ASSERT_EQ(result.figures.size(), 1u);
+  EXPECT_NEAR(result.figures[0].ratio, 1.04, 1e-9);
+  ASSERT_TRUE(result.figures[0].interval);
+  EXPECT_NEAR(result.figures[0].interval->low, 1.04, 1e-9);
+  EXPECT_TRUE(result.slower.cases.empty()) << "no single case is slower by kNotable";
+}
+
+TEST(Compare, OtherGpusHaveNoCommonTimesAndOtherSeedsNoCommonNumbers) {
+  RunResult before = healthy(), later = healthy();
+  before.run.stack.gpus = {"NVIDIA H100"};
+  later.run.stack.gpus = {"NVIDIA H200"};
+  later.run.seed = 2;
+  later.cases[0].record.figures = {{"eager_ms", 100}};
+  const Comparison result =
+      compare(before, later, {{std::string(16, '1'), {DriftClass::beyond, "a loss"}}});
+  EXPECT_EQ(result.no_figures, "the GPUs differ");
+  EXPECT_TRUE(result.figures.empty() && result.slower.cases.empty());
+  EXPECT_EQ(result.no_drift, "the seeds differ");
+  EXPECT_TRUE(result.drift.empty());
+}
+
+TEST(Compare, RefusesRunsThatHaveNothingInCommon) {
+  EXPECT_FALSE(not_comparable(healthy(), healthy()));
+  RunResult other = healthy();
+  other.run.device = "cuda";
+  EXPECT_EQ(not_comparable(healthy(), other)->got, "sim and cuda");
+  other = healthy();
+  other.run.matrix.axes_version = 2;
+  EXPECT_NE(not_comparable(healthy(), other)->why.find("not the same configuration"),
+            std::string::npos);
+  other = run_of({with('9', "pass"_verdict, {{"impl", "none"}})});
+  EXPECT_EQ(not_comparable(healthy(), other)->why, "no case is in both runs");
+}
+
 TEST(Compare, JsonFollowsItsSchema) {
   RunResult later = healthy();
   later.cases[3].record.verdict = "fail.numerics"_verdict;
   later.cases[0].record.figures = {{"eager_ms", 30}};
-  EXPECT_EQ(record::violations("compare", to_json(compare(healthy(), later))),
+  const Comparison result =
+      compare(healthy(), later, {{std::string(16, '1'), {DriftClass::ulp, "a loss"}}});
+  EXPECT_EQ(record::violations("compare", to_json(result, parse_gates("broken,perf>3%"))),
             std::vector<std::string>{});
 }
 

@@ -77,9 +77,13 @@ constexpr std::array kVerbs = {
     Verb{.name = "compare",
          .group = VerbGroup::look_at_runs,
          .needs = Needs::program,
-         .meaning = "compare two runs: stack, verdicts, times and memory",
-         .details = "Exit code 1 if a case that passed in A fails in B.",
-         .example = "graphproof compare 20260801-120000-abcd latest",
+         .meaning = "compare two runs: stack, verdicts, numbers, times and memory",
+         .details = "The stack comes first, then cases that broke or healed, cases that compute "
+                    "other numbers, times and memory with 95 % intervals, and coverage. Exit code "
+                    "1 if a case that passed in A fails in B, or if a condition of --fail-on "
+                    "holds. 4 if a case has no result any more, or if a condition could not be "
+                    "judged.",
+         .example = "graphproof compare 20260801-120000-abcd latest --fail-on \"broken,perf>3%\"",
          .declare = declare_compare},
     Verb{.name = "list",
          .group = VerbGroup::look_at_runs,
