@@ -19,6 +19,7 @@ host  | inc:zlib.h                          | zlib1g-dev         | zlib1g-dev
 host  | inc:pugixml.hpp                     | libpugixml-dev     | libpugixml-dev
 host  | inc:cadical.hpp,cadical/cadical.hpp | libcadical-dev     | libcadical-dev
 host  | lib:libhwloc.a                      | libhwloc-dev       | libhwloc-dev
+host  | lib:libsqlite3.a                    | libsqlite3-dev     | libsqlite3-dev
 host  | inc:yaml-cpp/yaml.h                 | libyaml-cpp-dev    | libyaml-cpp-dev
 host  | inc:gtest/gtest.h                   | libgtest-dev       | libgtest-dev
 host  | inc:rapidcheck.h                    | librapidcheck-dev  | librapidcheck-dev

@@ -78,6 +78,8 @@ Action declare_status(CLI::App& app);
 Action declare_report(CLI::App& app);
 Action declare_compare(CLI::App& app);
 Action declare_list(CLI::App& app);
+Action declare_history(CLI::App& app);
+Action declare_baseline(CLI::App& app);
 Action declare_explain(CLI::App& app);
 Action declare_shrink(CLI::App& app);
 Action declare_case(CLI::App& app);

@@ -86,6 +86,25 @@ constexpr std::array kVerbs = {
          .example = "graphproof compare 20260801-120000-abcd latest --fail-on \"broken,perf>3%\"",
          .declare = declare_compare},
     Verb{.name = "list",
+    Verb{.name = "history",
+         .group = VerbGroup::look_at_runs,
+         .needs = Needs::program,
+         .meaning = "keep what runs found, and ask when a case began to fail",
+         .details = "add puts runs into the history. show CASE names its first bad run and what "
+                    "changed in the stack. flaky lists cases that pass and fail on one stack, with "
+                    "a 95 % interval of the rate. trend has a row for each run.",
+         .example = "graphproof history add latest",
+         .declare = declare_history},
+    Verb{.name = "baseline",
+         .group = VerbGroup::look_at_runs,
+         .needs = Needs::program,
+         .meaning = "accept a failure until a day, and see which others a run has",
+         .details =
+             "accept RUN/CASE needs a reason, an owner and the last day. show lists what is "
+             "accepted. diff RUN has exit code 1 if a case fails that is not accepted, fails "
+             "in another way, or was accepted until a day that has passed.",
+         .example = "graphproof baseline diff latest",
+         .declare = declare_baseline},
          .group = VerbGroup::look_at_runs,
          .needs = Needs::program,
          .meaning = "list axes, profiles, rules, checks, faults, runs or cases",
