@@ -33,6 +33,7 @@ tests | cmd:slurmd                          | slurmd             | slurmd
 tests | cmd:srun                            | slurm-client       | slurm-client
 tests | lib:slurm-wlm/select_cons_tres.so   | slurm-wlm-basic-plugins | =
 tests | cmd:ip                              | iproute2           | iproute2
+tests | cmd:xmllint                         | libxml2-utils      | libxml2-utils
 tests | cmd:zsh                             | zsh                | zsh
 tests | cmd:shellcheck                      | shellcheck         | shellcheck
 '

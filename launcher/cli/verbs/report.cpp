@@ -1,6 +1,7 @@
-// report: prints the closing table of a run again. Missing reports are rebuilt from the journal, so
-// that a run whose launcher was killed has them too. Of a watched run it prints what the judge
-// found.
+// report: prints the closing table of a run again, or makes files for other programs. Missing
+// reports are rebuilt from the journal, so that a run whose launcher was killed has them too. Of a
+// watched run it prints what the judge found.
+#include <algorithm>
 #include <memory>
 
 #include "launcher/backend/programs.h"
@@ -10,16 +11,40 @@
 #include "launcher/run/run.h"
 #include "launcher/run/run_folder.h"
 #include "launcher/watch/watch.h"
+#include "matrix/input/input_error.h"
 #include "reports/outcome/outcome.h"
 #include "reports/outcome/summary.h"
+#include "reports/print/formats/formats.h"
+#include "reports/record/text/file.h"
 
 namespace graphproof::cli {
 namespace {
 
 struct ReportOptions {
   std::string run = "latest";
+  std::vector<std::string> formats;
   bool judge_again = false, json = false;
 };
+
+/// The formats with these names, each once.
+std::vector<const reports::Format*> chosen(const std::vector<std::string>& names) {
+  std::vector<const reports::Format*> found;
+  for (const std::string& name : names) {
+    std::vector<std::string> known;
+    const reports::Format* match = nullptr;
+    for (const reports::Format& format : reports::formats()) {
+      known.emplace_back(format.name);
+      if (format.name == name) match = &format;
+    }
+    if (match == nullptr)
+      throw matrix::InputError({"no such format", "`" + name + "`",
+                                "one of " + matrix::listed(known),
+                                "junit.xml and summary.md are written for every run",
+                                matrix::suggestion(name, known, "graphproof help report")});
+    if (std::find(found.begin(), found.end(), match) == found.end()) found.push_back(match);
+  }
+  return found;
+}
 
 record::ExitCode report_watched(const std::filesystem::path& folder, const ReportOptions& options,
                                 Surroundings& surroundings) {
@@ -41,8 +66,14 @@ record::ExitCode report_watched(const std::filesystem::path& folder, const Repor
 }
 
 record::ExitCode execute_report(const ReportOptions& options, Surroundings& surroundings) {
-  if (const auto watched = launcher::named_watched_run(surroundings.runs, options.run))
+  const auto formats = chosen(options.formats);
+  if (const auto watched = launcher::named_watched_run(surroundings.runs, options.run)) {
+    if (!formats.empty())
+      throw matrix::InputError({"--format does not go with a watched run", watched->string(),
+                                "a run of cases", "a watched run has no cases to list",
+                                "its own reports are report.md and page.html"});
     return report_watched(*watched, options, surroundings);
+  }
   const std::filesystem::path folder = launcher::find_run(surroundings.runs, options.run);
   reports::RunResult result;
   if (options.judge_again) {
@@ -56,7 +87,16 @@ record::ExitCode execute_report(const ReportOptions& options, Surroundings& surr
     else if (!std::filesystem::exists(folder / "report.html"))
       launcher::write_page(result, folder);
   }
-  show_result(result, folder, surroundings, options.json);
+  for (const reports::Format* format : formats) {
+    const std::string text = format->text(result, folder);
+    if (format->file.empty()) {
+      surroundings.out << text;
+      continue;
+    }
+    record::write_atomically(folder / format->file, text);
+    surroundings.out << (folder / format->file).string() << "\n";
+  }
+  if (formats.empty()) show_result(result, folder, surroundings, options.json);
   return reports::exit_code(result);
 }
 
@@ -69,9 +109,16 @@ Action declare_report(CLI::App& app) {
   app.add_flag("--judge-again", options->judge_again,
                "judge the evidence again with the checks of this version; the journal stays as it "
                "is");
+  CLI::Option* formats =
+      app.add_option("--format", options->formats,
+                     "for other programs: github is printed; gitlab, prometheus, ctrf and trace "
+                     "are files in the run folder, whose paths are printed")
+          ->delimiter(',')
+          ->type_name("NAME[,NAME]");
   app.add_flag("--json", options->json,
                "print summary.json and nothing else; of a watched run, one JSON object of "
-               "graphproof-watched-report/1");
+               "graphproof-watched-report/1")
+      ->excludes(formats);
   return [options](Surroundings& surroundings) { return execute_report(*options, surroundings); };
 }
 
