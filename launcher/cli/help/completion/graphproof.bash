@@ -4,8 +4,8 @@
 # Made from the declarations of the verbs by
 #   build/bin/graphproof-generate
 
-_graphproof_verbs='run resume rerun repro watch status report compare list explain shrink case
-  check rules plan cover verify order new-subject merge ci doctor selftest test help'
+_graphproof_verbs='run resume rerun repro watch status report compare history baseline list explain
+  shrink case check rules plan cover verify order new-subject merge ci doctor selftest test help'
 _graphproof_axes='subject impl modules inference_scope tp pp vpp dp cp ep etp sequence_parallel
   microbatches microbatch_group comm cp_comm_type recompute model layers hidden heads kv_groups ffn
   vocab experts topk qkv_bias linear_bias normalization activation position_embedding
@@ -124,13 +124,32 @@ _graphproof_options[status]='
 _graphproof_values[status 1]='RUN'
 
 _graphproof_options[report]='
-  --judge-again --json --help'
+  --judge-again --format --json --help'
+_graphproof_values[report --format]='-'
 _graphproof_values[report 1]='RUN'
 
 _graphproof_options[compare]='
-  --json --help'
+  --fail-on --format --json --help'
+_graphproof_values[compare --fail-on]='-'
+_graphproof_values[compare --format]='text markdown html'
 _graphproof_values[compare 1]='RUN'
 _graphproof_values[compare 2]='RUN'
+
+_graphproof_options[history]='
+  --history --runs --json --help'
+_graphproof_values[history --history]='FILE'
+_graphproof_values[history --runs]='-'
+_graphproof_values[history 1]='add show flaky trend'
+_graphproof_values[history +]='-'
+
+_graphproof_options[baseline]='
+  --reason --owner --until --history --json --help'
+_graphproof_values[baseline --reason]='-'
+_graphproof_values[baseline --owner]='-'
+_graphproof_values[baseline --until]='-'
+_graphproof_values[baseline --history]='FILE'
+_graphproof_values[baseline 1]='accept show diff'
+_graphproof_values[baseline 2]='-'
 
 _graphproof_options[list]='
   --run --json --help'
