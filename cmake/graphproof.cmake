@@ -15,6 +15,10 @@ target_include_directories(graphproof_options INTERFACE ${PROJECT_SOURCE_DIR})
 # warns of.
 target_compile_options(graphproof_options INTERFACE
   $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+# g++ collects garbage whenever its heap has grown by a share, and searches the 100 MB of a
+# precompiled header (500 MB with LibTorch) each time. With this much it hardly ever does.
+target_compile_options(graphproof_options INTERFACE
+  $<$<CXX_COMPILER_ID:GNU>:--param=ggc-min-heapsize=4194304>)
 find_program(GRAPHPROOF_MOLD mold)
 if(GRAPHPROOF_MOLD)
   target_link_options(graphproof_options INTERFACE -fuse-ld=mold)
@@ -22,12 +26,18 @@ endif()
 
 # One precompiled header for the files without LibTorch: nlohmann/json alone is a quarter of
 # compiling most of them. Those with LibTorch say TORCH and share graphproof_torch_pch
-# (graphproof_device.cmake).
-add_library(graphproof_json_pch OBJECT ${PROJECT_SOURCE_DIR}/cmake/precompiled.cpp)
+# (graphproof_device.cmake), which contains this one. Every target links the library, which holds
+# the templates that the header declares as compiled elsewhere.
+add_library(graphproof_json_pch STATIC ${PROJECT_SOURCE_DIR}/cmake/precompiled.cpp)
 target_link_libraries(graphproof_json_pch PUBLIC graphproof_options nlohmann_json::nlohmann_json)
 # What ccache needs to look into a precompiled header; the flag has to be the same wherever the
 # header is used.
 target_compile_options(graphproof_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
+# g++ 12 misreads `std::string + "text"` once <string> is precompiled (gcc.gnu.org/PR105651).
+target_compile_options(graphproof_options INTERFACE
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds>
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overflow>
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
 target_precompile_headers(graphproof_json_pch PRIVATE ${PROJECT_SOURCE_DIR}/cmake/precompiled.h)
 
 function(graphproof_precompile name torch)
@@ -35,12 +45,8 @@ function(graphproof_precompile name torch)
     target_precompile_headers(${name} REUSE_FROM graphproof_torch_pch)
   else()
     target_precompile_headers(${name} REUSE_FROM graphproof_json_pch)
-    # g++ 12 misreads `std::string + "text"` once <string> is precompiled (gcc.gnu.org/PR105651).
-    target_compile_options(${name} PRIVATE
-      $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds>
-      $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overflow>
-      $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
   endif()
+  target_link_libraries(${name} PRIVATE graphproof_json_pch)
 endfunction()
 
 # A folder's library is called by the folder's path: `LINK matrix/case` is the target

@@ -66,7 +66,8 @@ message(STATUS "graphproof: torch ${GRAPHPROOF_TORCH}, CUDA rank program: ${GRAP
 add_library(graphproof_torch_pch OBJECT ${PROJECT_SOURCE_DIR}/fixtures/tensors/torch.cpp)
 target_link_libraries(graphproof_torch_pch PUBLIC graphproof_options graphproof_torch)
 target_precompile_headers(graphproof_torch_pch PRIVATE
-  ${PROJECT_SOURCE_DIR}/fixtures/tensors/torch.h)
+  ${PROJECT_SOURCE_DIR}/fixtures/tensors/torch.h
+  ${PROJECT_SOURCE_DIR}/cmake/precompiled.h)
 
 # graphproof_torch_library(FOLDER [SOURCES files...] [LINK libraries...]): a library that includes
 # LibTorch.
