@@ -42,8 +42,15 @@ record::CheckResult host_memory_operands(WatchedJudgement& judgement, const Watc
         judgement.unexercised(concat(process.title(), ": the kind of host memory at ", line.address,
                                      " is not known"));
       if (line.memory != "pageable") continue;
-      // The device reads pageable memory as the host does, wherever the system moves it.
-      if (process.line().pageable_memory_access.value_or(false)) continue;
+      if (process.line().pageable_memory_access.value_or(false)) {
+        // The device follows such memory wherever the system moves it, but free() is no driver
+        // call.
+        judgement.unexercised(concat(process.title(),
+                                     ": the device reads pageable memory, and "
+                                     "whether that at ",
+                                     line.address, " still lives is not seen"));
+        continue;
+      }
       const auto of = std::ranges::find_if(
           all, [&](const Executable& one) { return one.made->capture == line.capture; });
       judgement.defect(process,
