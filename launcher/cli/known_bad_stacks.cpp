@@ -13,7 +13,7 @@ namespace {
 using matrix::StackUse;
 using matrix::Value;
 
-// A machine with more GPUs under one operating system was never sold.
+// The most GPUs that a server of the usual makers has (NVIDIA DGX-2).
 constexpr std::int64_t kMostGpusOfAMachine = 16;
 
 /// The components of the table that are variables of a stack. The versions of others, such as
@@ -76,6 +76,12 @@ std::vector<dialect::Finding> findings(const matrix::Machine& machine,
   return list;
 }
 
+std::optional<bool> both(std::optional<bool> one, std::optional<bool> other) {
+  if (one == false || other == false) return false;
+  if (!one || !other) return std::nullopt;
+  return true;
+}
+
 /// What a Megatron configuration says.
 class ConfigurationFacts {
  public:
@@ -102,11 +108,6 @@ class ConfigurationFacts {
  private:
   static constexpr const char* kExpandable = "expandable_segments:True";
 
-  static std::optional<bool> both(std::optional<bool> one, std::optional<bool> other) {
-    if (one == false || other == false) return false;
-    if (!one || !other) return std::nullopt;
-    return true;
-  }
   const Value* value(std::string_view name) const {
     const auto found = configuration_.values.find(name);
     return found == configuration_.values.end() ? nullptr : &found->second;
@@ -167,7 +168,9 @@ std::optional<bool> case_holds(StackUse use, const OwnCase& own, const matrix::A
     case StackUse::graph_registration:
       return matrix::text_of(axes, own.test_case, "nccl_graph_register") != "0";
     case StackUse::grouped_products:
-      return false;  // our engines multiply expert by expert
+      // The engines of reference multiply expert by expert; other subjects may do either.
+      if (matrix::subject_of(own.test_case) == matrix::kReference) return false;
+      return both(graphs, std::nullopt);
   }
   return std::nullopt;
 }

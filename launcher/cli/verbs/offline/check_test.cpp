@@ -8,6 +8,7 @@
 
 #include "launcher/cli/testing/command_under_test.h"
 #include "launcher/cli/yaml_document.h"
+#include "matrix/catalogue/bad_stacks.h"
 #include "matrix/input/input_error.h"
 
 namespace graphproof::cli {
@@ -115,20 +116,20 @@ TEST_F(CheckTest, VersionsThatAreKnownToBeBadAreNamedForTheUseThatTheyAreBadFor)
   const std::vector<std::string> bad = {"--stack", "nccl_version=2.28.9", "--world-size", "16",
                                         "--env",   "LOCAL_WORLD_SIZE=8"};
   const json verdict = of(bad);
-  const json found = finding(verdict, "B01");
+  const json found = finding(verdict, "V01");
   ASSERT_FALSE(found.is_null()) << verdict.dump(2);
   EXPECT_EQ(found.value("unknown", false), false) << found;
   EXPECT_EQ(found.at("got"), "libnccl 2.28.9");
   EXPECT_EQ(found.at("severity"), "hazard");
   EXPECT_NE(found.at("why").get<std::string>().find("https://"), std::string::npos);
-  EXPECT_TRUE(finding(verdict, "B02").is_null()) << "no expandable segments";
+  EXPECT_TRUE(finding(verdict, "V02").is_null()) << "no expandable segments";
   EXPECT_EQ(verdict.at("accepted"), of({}).at("accepted")) << "upstream refuses nothing for it";
 
   struct Row {
     const char* name;
     std::size_t option;  // that is changed
     const char* to;
-    std::optional<bool> unknown;  // of B01; nothing if it is not found
+    std::optional<bool> unknown;  // of V01; nothing if it is not found
   };
   const Row rows[] = {{"a newer NCCL", 1, "nccl_version=2.30.4", {}},
                       {"one machine", 5, "LOCAL_WORLD_SIZE=16", {}},
@@ -138,7 +139,7 @@ TEST_F(CheckTest, VersionsThatAreKnownToBeBadAreNamedForTheUseThatTheyAreBadFor)
   for (const Row& row : rows) {
     std::vector<std::string> options = bad;
     options[row.option] = row.to;
-    const json one = finding(of(options), "B01");
+    const json one = finding(of(options), "V01");
     EXPECT_EQ(!one.is_null(), row.unknown.has_value()) << row.name << ": " << one;
     if (!one.is_null()) {
       EXPECT_EQ(one.at("unknown"), row.unknown.value_or(false)) << row.name;
@@ -146,14 +147,36 @@ TEST_F(CheckTest, VersionsThatAreKnownToBeBadAreNamedForTheUseThatTheyAreBadFor)
   }
   std::vector<std::string> segments = bad;
   segments.insert(segments.end(), {"--env", "PYTORCH_ALLOC_CONF=expandable_segments:True"});
-  EXPECT_FALSE(finding(of(segments), "B02").is_null());
+  EXPECT_FALSE(finding(of(segments), "V02").is_null());
   segments.insert(segments.end(), {"--env", "NCCL_GRAPH_REGISTER=0"});
-  EXPECT_TRUE(finding(of(segments), "B02").is_null());
+  EXPECT_TRUE(finding(of(segments), "V02").is_null());
   EXPECT_FALSE(finding(json::parse(cli({"check", "--json", "--stack", "nccl_version=2.28.9",
                                         "impl=local,tp=2,allocator=expandable"})
                                        .out),
-                       "B02")
+                       "V02")
                    .is_null());
+}
+
+TEST_F(CheckTest, NoRowOfBadVersionsHasTheIdOfARule) {
+  const matrix::BadStackTable table = matrix::load_bad_stacks();
+  for (const char* dialect :
+       {"graphproof", "megatron-lm", "megatron-bridge", "legacy", "pytorch"}) {
+    const json rules = json::parse(cli({"rules", "--json", "--dialect", dialect}).out);
+    EXPECT_FALSE(rules.empty()) << dialect;
+    for (const json& rule : rules)
+      for (const matrix::BadStack& row : table.rows())
+        EXPECT_NE(rule.at("rule"), row.id) << dialect;
+  }
+}
+
+TEST_F(CheckTest, OtherSubjectsMayCaptureGroupedProducts) {
+  const auto of = [&](const std::string& subject) {
+    return finding(
+        json::parse(cli({"check", "--json", "impl=full_iteration,subject=" + subject}).out), "V03");
+  };
+  EXPECT_TRUE(of("reference").is_null()) << "its engines multiply expert by expert";
+  ASSERT_FALSE(of("megatron_core").is_null());
+  EXPECT_EQ(of("megatron_core").at("unknown"), true);
 }
 
 TEST_F(CheckTest, SarifNamesRuleLevelAndPlace) {
