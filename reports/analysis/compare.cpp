@@ -10,6 +10,7 @@
 #include <set>
 #include <utility>
 
+#include "reports/analysis/groups.h"
 #include "reports/outcome/standing.h"
 
 namespace graphproof::reports {
@@ -58,10 +59,6 @@ std::vector<StackChange> stack_changes(const std::map<std::string, std::string>&
 
 namespace {
 
-std::string spelled(const json& value) {
-  return value.is_string() ? value.get<std::string>() : value.dump();
-}
-
 /// Which cases are meant, one bit for each compared case.
 class CaseSet {
  public:
@@ -107,7 +104,7 @@ class AxisValues {
     for (auto& [axis, values] : sets)
       for (auto& [value, set] : values)
         if (set.size() < static_cast<int>(cases.size()))
-          values_.push_back({axis, spelled(value), std::move(set)});
+          values_.push_back({axis, literal(value), std::move(set)});
   }
 
   /// Single values and pairs of them, the one that distinguishes `ids` from the other cases best

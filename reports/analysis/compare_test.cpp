@@ -59,6 +59,17 @@ TEST(Compare, NamesTheStackPartAndTheAxisValueOfWhatBroke) {
   EXPECT_EQ(exit_code(result), record::ExitCode::product);
 }
 
+TEST(Compare, AnExpressionCanBeTypedIntoAFilter) {
+  RunResult before = healthy();
+  for (std::size_t i = 0; i < before.cases.size(); ++i)
+    before.cases[i].plan.axes = {{"nccl_graph_register", i < 2 ? "0" : "1"}};
+  RunResult later = before;
+  for (std::size_t i = 0; i < 2; ++i) later.cases[i].record.verdict = "fail.numerics"_verdict;
+  const Comparison result = compare(before, later);
+  ASSERT_FALSE(result.broke.explained_by.empty());
+  EXPECT_EQ(result.broke.explained_by[0].expression, "nccl_graph_register == \"0\"");
+}
+
 TEST(Compare, APairOfValuesExplainsWhatNoSingleOneDoes) {
   RunResult later = healthy();
   later.cases[3].record.verdict = "fail.numerics"_verdict;

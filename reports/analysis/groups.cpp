@@ -15,25 +15,6 @@ using nlohmann::json;
 
 constexpr std::size_t kMostAxes = 6;  // of one expression, because people have to read it
 
-/// The value as a literal of the expression language.
-std::string literal(const json& value) {
-  if (value.is_null()) return "absent";
-  if (value.is_array()) {
-    std::string set = "{";
-    for (const json& one : value) set += (set.size() > 1 ? ", " : "") + literal(one);
-    return set + "}";
-  }
-  if (!value.is_string()) return value.dump();
-  const std::string text = value.get<std::string>();
-  const bool word = !text.empty() && std::isdigit(static_cast<unsigned char>(text[0])) == 0 &&
-                    std::all_of(text.begin(), text.end(),
-                                [](unsigned char c) { return std::isalnum(c) || c == '_'; });
-  // A call, such as full(block, 2), is a literal too.
-  const bool call = text.ends_with(")") && text.find('(') != std::string::npos &&
-                    text.find_first_of("\"'\\") == std::string::npos;
-  return word || call ? text : json(text).dump();
-}
-
 std::string equation(const std::string& axis, const std::set<json>& values) {
   if (values.size() == 1) return axis + " == " + literal(*values.begin());
   const bool plain = std::none_of(values.begin(), values.end(), [](const json& value) {
@@ -204,6 +185,24 @@ Signature signature_of(const CaseResult& one) {
 }
 
 }  // namespace
+
+std::string literal(const json& value) {
+  if (value.is_null()) return "absent";
+  if (value.is_array()) {
+    std::string set = "{";
+    for (const json& one : value) set += (set.size() > 1 ? ", " : "") + literal(one);
+    return set + "}";
+  }
+  if (!value.is_string()) return value.dump();
+  const std::string text = value.get<std::string>();
+  const bool word = !text.empty() && std::isdigit(static_cast<unsigned char>(text[0])) == 0 &&
+                    std::all_of(text.begin(), text.end(),
+                                [](unsigned char c) { return std::isalnum(c) || c == '_'; });
+  // A call, such as full(block, 2), is a literal too.
+  const bool call = text.ends_with(")") && text.find('(') != std::string::npos &&
+                    text.find_first_of("\"'\\") == std::string::npos;
+  return word || call ? text : json(text).dump();
+}
 
 std::vector<FailureGroup> failure_groups(const RunResult& run) {
   std::map<std::string, std::size_t> index_of;

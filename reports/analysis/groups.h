@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,9 @@ struct FailureGroup {
   std::vector<std::size_t> cases;  // indexes in RunResult::cases, in plan order
   CommonValues common;
 };
+
+/// `value` of an axis as the expression language writes it: a string that is no word is quoted.
+std::string literal(const nlohmann::json& value);
 
 /// The groups of all cases that need attention, and of those whose failure was expected (not
 /// planted faults, which kill matrices show). In the order of failures_first(), expected ones last.

@@ -367,7 +367,7 @@ TEST(Page, PicturesInTwoWidthsAndThemesAreNotBlank) {
     for (const char* size : {"1280,720", "360,740"})
       for (const char* hash : {"", "#case=0000000000000002"}) {
         const std::filesystem::path file =
-            folder / (std::string(theme) + "-" + std::string(size).substr(0, 4) +
+            folder / (std::string(theme) + "-" + std::to_string(std::atoi(size)) +
                       (*hash != '\0' ? "-case.png" : ".png"));
         const std::string dark =
             theme == std::string("dark") ? " --blink-settings=preferredColorScheme=0" : "";
