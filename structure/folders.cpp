@@ -141,7 +141,7 @@ const std::vector<Folder>& folders() {
        {"launcher/testing", "reports/record/testing"}},
       {"launcher/run",
        "A run: its loop, the journal, judging, merging, reports.",
-       {"launcher/doctor", "launcher/policy", "reports/print"},
+       {"launcher/doctor", "launcher/policy", "reports/history"},
        {"launcher/testing"}},
       {"launcher/watch",
        "A watched run: the command under the probe, its hangs and its end.",

@@ -6,8 +6,10 @@
 #include <vector>
 
 #include "matrix/catalogue/catalogue.h"
+#include "matrix/input/input_error.h"
 #include "reports/analysis/case_detail.h"
 #include "reports/analysis/hazards.h"
+#include "reports/history/history.h"
 #include "reports/outcome/faults.h"
 #include "reports/outcome/summary.h"
 #include "reports/print/hazard_text.h"
@@ -22,6 +24,9 @@ namespace graphproof::launcher {
 namespace fs = std::filesystem;
 
 namespace {
+
+/// How long a report waits for a history that another process writes.
+constexpr int kHistoryPatience_ms = 2000;
 
 std::optional<record::Hazards> hazards_of(const reports::RunResult& result,
                                           const matrix::Catalogue& catalogue,
@@ -39,11 +44,28 @@ void write_page(const reports::RunResult& result, const fs::path& folder,
           [&](const record::Record& record) { return reports::read_case_detail(folder, record); },
       .span_of =
           [&](const record::Record& record) { return reports::read_attempt_span(folder, record); },
-      .cross_run = {}};
+      .cross_run = earlier_runs(result, folder)};
   record::write_atomically(folder / "report.html", reports::html(result, facts));
 }
 
 }  // namespace
+
+reports::CrossRunFacts earlier_runs(const reports::RunResult& result, const fs::path& folder) {
+  const fs::path file = fs::absolute(folder / "")
+                            .lexically_normal()
+                            .parent_path()
+                            .replace_filename(reports::kHistoryFile);
+  std::error_code absent;
+  if (!fs::exists(file, absent))
+    return {.unknown = "There is no history next to this run; graphproof history add makes one."};
+  try {
+    return reports::History(file, reports::Database::Mode::read, kHistoryPatience_ms)
+        .before(result);
+  } catch (const matrix::InputError& error) {
+    return {.unknown = "Earlier runs are not known: " + error.problem().what + " (" +
+                       error.problem().got + ")."};
+  }
+}
 
 void write_reports(const reports::RunResult& result, const fs::path& folder) {
   reports::Junit junit(result.run.profile, result.run_name, [&] {

@@ -4,12 +4,19 @@
 
 #include <filesystem>
 
+#include "reports/analysis/cross_run.h"
 #include "reports/outcome/run_result.h"
 
 namespace graphproof::launcher {
 
 /// Writes summary.json, summary.md, junit.xml, faults.json and report.html of a run into `folder`.
 void write_reports(const reports::RunResult& result, const std::filesystem::path& folder);
+/// What the history next to the run folder says: runs/history.db for a run in runs/. A history that
+/// is absent or cannot be used is named in `unknown` with its reason; it keeps no report from being
+/// written.
+reports::CrossRunFacts earlier_runs(const reports::RunResult& result,
+                                    const std::filesystem::path& folder);
+
 /// Writes report.html alone.
 void write_page(const reports::RunResult& result, const std::filesystem::path& folder);
 

@@ -1,10 +1,13 @@
 #include "launcher/run/run_reports.h"
 
 #include <gtest/gtest.h>
+#include <openssl/evp.h>
 
 #include <fstream>
 
+#include "reports/history/history.h"
 #include "reports/outcome/summary.h"
+#include "reports/print/packing.h"
 #include "reports/record/testing/scratch_folder.h"
 #include "reports/record/text/file.h"
 
@@ -72,6 +75,84 @@ TEST(RunReports, ThePageAloneChangesNoOtherFile) {
   write_page(result, folder.path());
   EXPECT_TRUE(fs::exists(folder.path() / "report.html"));
   EXPECT_EQ(record::read_text(folder.path() / "summary.json"), "original");
+}
+
+/// Writes the run of write_run_without_evidence() as RUNS/ID, with another day and verdict.
+reports::RunResult written_run(const fs::path& runs, int day, record::Verdict verdict) {
+  const std::string id = "2026112" + std::to_string(day) + "-101500-3f2a";
+  fs::create_directories(runs / id);
+  write_run_without_evidence(runs / id);
+  record::Run run = record::run_from(record::read_json(runs / id / "run.json"), "run.json");
+  run.run_id = id;
+  run.started = "2026-11-2" + std::to_string(day) + "T10:15:00Z";
+  run.stack.nccl_version = day < 2 ? "2.28" : "2.29";
+  record::write_json(runs / id / "run.json", record::to_json(run));
+  reports::RunResult result = read_run(runs / id);
+  result.cases[0].record.verdict = result.cases[0].record.observed = verdict;
+  return result;
+}
+
+/// The data that a page shows, as its script unpacks them.
+nlohmann::json data_of(const fs::path& page) {
+  const std::string text = record::read_text(page), begin = "id=\"data\">";
+  const std::size_t at = text.find(begin) + begin.size();
+  const std::string encoded = text.substr(at, text.find('<', at) - at);
+  std::string bytes(encoded.size(), '\0');
+  EXPECT_GT(EVP_DecodeBlock(reinterpret_cast<unsigned char*>(bytes.data()),
+                            reinterpret_cast<const unsigned char*>(encoded.data()),
+                            static_cast<int>(encoded.size())),
+            0);
+  return nlohmann::json::parse(reports::gunzip(bytes));
+}
+
+TEST(RunReports, ThePageOfTheThirdRunKnowsTheTwoInTheHistory) {
+  const record::ScratchFolder runs;
+  const record::Verdict pass = *record::Verdict::from("pass"),
+                        fails = *record::Verdict::from("fail.capture");
+  {
+    reports::History history(runs.path() / reports::kHistoryFile, reports::Database::Mode::write);
+    history.add(written_run(runs.path(), 1, pass));
+    history.add(written_run(runs.path(), 2, fails));
+  }
+  const reports::RunResult third = written_run(runs.path(), 3, fails);
+  const fs::path folder = runs.path() / third.run.run_id;
+  write_reports(third, folder);
+  const nlohmann::json known = data_of(folder / "report.html").at("cross_run");
+  EXPECT_EQ(known.at("last_run"), "20261122-101500-3f2a");
+  EXPECT_TRUE(known.at("broke").empty()) << "it failed in the last run already";
+  EXPECT_EQ(known.at("sequences"),
+            nlohmann::json::array({nlohmann::json::array({"pass", "fail.capture"})}));
+  EXPECT_EQ(known.at("since").at("0"),
+            "It fails since run 20261122-101500-3f2a; the last good run was "
+            "20261121-101500-3f2a. Between the two changed NCCL 2.28 -> 2.29.");
+  // On the stack of this run it failed twice and never passed.
+  EXPECT_TRUE(known.at("flaky").empty());
+
+  const reports::RunResult healed = written_run(runs.path(), 4, pass);
+  write_page(healed, runs.path() / healed.run.run_id);
+  const nlohmann::json then =
+      data_of(runs.path() / healed.run.run_id / "report.html").at("cross_run");
+  EXPECT_EQ(then.at("healed"), nlohmann::json::array({0}));
+  EXPECT_EQ(then.at("flaky").at("0"),
+            "It failed in 1 of 2 runs on this stack (95 % interval of the rate: 9 to 91 %).");
+}
+
+TEST(RunReports, AHistoryThatCannotBeUsedIsNamedAndKeepsNoReportBack) {
+  const record::ScratchFolder runs;
+  const reports::RunResult result = written_run(runs.path(), 1, *record::Verdict::from("pass"));
+  const fs::path folder = runs.path() / result.run.run_id;
+  EXPECT_EQ(earlier_runs(result, folder).unknown,
+            "There is no history next to this run; graphproof history add makes one.");
+  const std::string damage(5000, 'x');
+  std::ofstream(runs.path() / reports::kHistoryFile) << damage;
+  for (const fs::path& spelling : {folder, folder / "", folder / "."}) {
+    const std::string unknown = earlier_runs(result, spelling).unknown;
+    EXPECT_TRUE(unknown.starts_with("Earlier runs are not known: the history is damaged"))
+        << unknown;
+  }
+  write_reports(result, folder);
+  EXPECT_TRUE(fs::exists(folder / "report.html"));
+  EXPECT_EQ(record::read_text(runs.path() / reports::kHistoryFile), damage);
 }
 
 }  // namespace

@@ -69,6 +69,15 @@ SqlValue step_ms(const record::Record& record) {
   return std::monostate();
 }
 
+/// The stack of a run as the history keeps it.
+struct StackRow {
+  std::string fingerprint, parts;
+
+  explicit StackRow(const record::Run& run) : parts(nlohmann::json(stack_parts(run)).dump()) {
+    fingerprint = matrix::sha256_hex(parts).substr(0, 16);
+  }
+};
+
 std::map<std::string, std::string> parts_of(Database& database, const std::string& fingerprint) {
   Query query(database, "SELECT parts FROM stacks WHERE fingerprint = ?");
   if (!query.bind({fingerprint}).next()) return {};
@@ -77,8 +86,11 @@ std::map<std::string, std::string> parts_of(Database& database, const std::strin
                            : std::map<std::string, std::string>();
 }
 
+/// The parts of stacks by fingerprint, as far as they were asked for.
+using Stacks = std::map<std::string, std::map<std::string, std::string>>;
+
 /// Fills in first_bad, last_good, changed and suspects.
-void explain(CaseHistory& history, Database& database) {
+void explain(CaseHistory& history, Stacks& stacks, Database& database) {
   // The latest series begins with the last change from acceptable to failed, or with the first
   // failure of a case that was never acceptable before.
   const HistoryResult* before = nullptr;
@@ -92,7 +104,6 @@ void explain(CaseHistory& history, Database& database) {
     before = &one;
   }
   if (!history.first_bad) return;
-  std::map<std::string, std::map<std::string, std::string>> stacks;
   for (const HistoryResult& one : history.results)
     if (!stacks.contains(one.fingerprint))
       stacks[one.fingerprint] = parts_of(database, one.fingerprint);
@@ -145,8 +156,7 @@ std::int64_t History::case_number(const std::string& case_id, const std::string&
 }
 
 bool History::add(const RunResult& run) {
-  const std::string parts = nlohmann::json(stack_parts(run.run)).dump();
-  const std::string fingerprint = matrix::sha256_hex(parts).substr(0, 16);
+  const StackRow stack(run.run);
   std::int64_t failed = 0, not_shown = 0;
   double case_seconds = 0;
   for (const CaseResult& one : run.cases) {
@@ -163,11 +173,12 @@ bool History::add(const RunResult& run) {
     Query(database_, "DELETE FROM results WHERE run = ?").run({number});
     Query(database_, "DELETE FROM runs WHERE number = ?").run({number});
   }
-  Query(database_, "INSERT OR IGNORE INTO stacks VALUES (?, ?)").run({fingerprint, parts});
+  Query(database_, "INSERT OR IGNORE INTO stacks VALUES (?, ?)")
+      .run({stack.fingerprint, stack.parts});
   Query(database_,
         "INSERT INTO runs (run_id, started, profile, device, fingerprint, cases, failed, "
         "not_shown, case_seconds) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)")
-      .run({run.run.run_id, run.run.started, run.run.profile, run.run.device, fingerprint,
+      .run({run.run.run_id, run.run.started, run.run.profile, run.run.device, stack.fingerprint,
             static_cast<std::int64_t>(run.cases.size()), failed, not_shown, case_seconds});
   const std::int64_t number = database_.last_row();
   // In the order of case numbers, so that rows are appended.
@@ -252,7 +263,8 @@ CaseHistory History::show(const std::string& text) {
          .fingerprint = query.text(3),
          .standing = static_cast<Standing>(query.integer(4)),
          .step_ms = query.null(5) ? std::nullopt : std::optional(query.real(5))});
-  explain(history, database_);
+  Stacks stacks;
+  explain(history, stacks, database_);
   return history;
 }
 
@@ -284,6 +296,119 @@ std::vector<FlakyCase> History::flaky(int limit) {
     return distance(left) < distance(right);
   });
   return found;
+}
+
+namespace {
+
+/// What one earlier run says about one case.
+struct Seen {
+  std::optional<record::Verdict> verdict;  // nothing if it does not have the case
+  Standing standing = Standing::not_shown;
+};
+
+/// By case of `run` and by earlier run: `numbers` are those of the earlier runs.
+std::vector<std::vector<Seen>> seen_before(const RunResult& run,
+                                           const std::vector<std::int64_t>& numbers,
+                                           Database& database) {
+  std::map<std::int64_t, std::size_t> index_of;
+  Query find(database, "SELECT number FROM cases WHERE case_id = ?");
+  for (std::size_t i = 0; i < run.cases.size(); ++i)
+    if (find.bind({run.cases[i].plan.id}).next()) index_of[find.integer(0)] = i;
+  std::vector<std::vector<Seen>> seen(run.cases.size(), std::vector<Seen>(numbers.size()));
+  Query results(database, "SELECT case_number, verdict, standing FROM results WHERE run = ?");
+  for (std::size_t r = 0; r < numbers.size(); ++r) {
+    results.bind({numbers[r]});
+    while (results.next())
+      if (const auto found = index_of.find(results.integer(0)); found != index_of.end())
+        seen[found->second][r] = {record::Verdict::from(results.text(1)),
+                                  static_cast<Standing>(results.integer(2))};
+  }
+  return seen;
+}
+
+/// The history of a case over the earlier runs and this one, which comes last.
+CaseHistory history_of(const RunResult& run, const CaseResult& one, const std::string& fingerprint,
+                       const std::vector<EarlierRun>& runs, const std::vector<Seen>& seen) {
+  CaseHistory history{.case_id = one.plan.id, .name = one.plan.name};
+  const auto add = [&](const EarlierRun& in, record::Verdict verdict, Standing standing) {
+    history.results.push_back({.run_id = in.run_id,
+                               .started = in.started,
+                               .verdict = std::string(verdict.text()),
+                               .fingerprint = in.fingerprint,
+                               .standing = standing,
+                               .step_ms = {}});
+  };
+  for (std::size_t r = 0; r < runs.size(); ++r)
+    if (seen[r].verdict) add(runs[r], *seen[r].verdict, seen[r].standing);
+  add({run.run.run_id, run.run.started, fingerprint}, one.record.verdict, standing(one.record));
+  return history;
+}
+
+/// The case if it both failed and was acceptable, or was flaky, on one stack.
+std::optional<FlakyCase> flaky_case(const CaseHistory& history, const std::string& fingerprint) {
+  FlakyCase flaky{
+      .case_id = history.case_id, .name = history.name, .fingerprint = fingerprint, .rate = {}};
+  bool seen_flaky = false;
+  for (const HistoryResult& one : history.results) {
+    if (one.fingerprint != fingerprint || one.standing == Standing::not_shown) continue;
+    ++flaky.trials;
+    flaky.failed += one.standing == Standing::failed;
+    seen_flaky = seen_flaky || one.verdict == "flaky";
+  }
+  if ((flaky.failed == 0 || flaky.failed == flaky.trials) && !seen_flaky) return std::nullopt;
+  flaky.rate = wilson(flaky.failed, flaky.trials);
+  return flaky;
+}
+
+}  // namespace
+
+CrossRunFacts History::before(const RunResult& run) {
+  CrossRunFacts facts;
+  std::vector<std::int64_t> numbers;
+  Query query(database_,
+              "SELECT * FROM (SELECT number, run_id, started, fingerprint, profile FROM runs WHERE "
+              "device = ? AND run_id != ? AND started <= ? ORDER BY started DESC, number DESC "
+              "LIMIT ?) ORDER BY started, number");
+  query.bind(
+      {run.run.device, run.run.run_id, run.run.started, static_cast<std::int64_t>(kEarlierRuns)});
+  std::size_t last = 0;  // index of the last run of this profile, if facts.last_run is set
+  while (query.next()) {
+    if (query.text(4) == run.run.profile) {
+      facts.last_run = query.text(1);
+      last = facts.runs.size();
+    }
+    numbers.push_back(query.integer(0));
+    facts.runs.push_back({query.text(1), query.text(2), query.text(3)});
+  }
+  if (facts.runs.empty()) {
+    facts.unknown = "The history has no earlier run on this kind of device.";
+    return facts;
+  }
+  const auto seen = seen_before(run, numbers, database_);
+  const StackRow stack(run.run);
+  Stacks stacks = {{stack.fingerprint, stack_parts(run.run)}};
+  if (!facts.last_run.empty())
+    facts.stack_changes = stack_changes(parts_of(database_, facts.runs[last].fingerprint),
+                                        stacks.at(stack.fingerprint));
+  facts.verdicts.resize(run.cases.size());
+  for (std::size_t i = 0; i < run.cases.size(); ++i) {
+    const Standing now = standing(run.cases[i].record);
+    const Standing then = facts.last_run.empty() ? Standing::not_shown : seen[i][last].standing;
+    if (then == Standing::acceptable && now == Standing::failed) facts.broke.push_back(i);
+    if (then == Standing::failed && now == Standing::acceptable) facts.healed.push_back(i);
+    bool ever_failed = now == Standing::failed;
+    for (const Seen& one : seen[i]) {
+      facts.verdicts[i].push_back(one.verdict);
+      ever_failed = ever_failed || one.standing == Standing::failed;
+    }
+    if (!ever_failed) continue;  // most cases
+    CaseHistory history = history_of(run, run.cases[i], stack.fingerprint, facts.runs, seen[i]);
+    if (auto flaky = flaky_case(history, stack.fingerprint)) facts.flaky.emplace(i, *flaky);
+    if (now != Standing::failed) continue;
+    explain(history, stacks, database_);
+    facts.failing.emplace(i, std::move(history));
+  }
+  return facts;
 }
 
 void History::accept(const AcceptedFailure& failure) {

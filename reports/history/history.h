@@ -8,16 +8,20 @@
 #include <string>
 #include <vector>
 
-#include "reports/analysis/compare.h"
-#include "reports/analysis/intervals.h"
+#include "reports/analysis/cross_run.h"
 #include "reports/history/sqlite.h"
 #include "reports/outcome/run_result.h"
-#include "reports/outcome/standing.h"
 
 namespace graphproof::reports {
 
 /// How long a writer waits for another one. Adding a run takes a fraction of a second.
 inline constexpr int kPatience_ms = 10'000;
+
+/// The name of the history of the runs in one folder.
+inline constexpr const char* kHistoryFile = "history.db";
+
+/// How many earlier runs the reports of a run look at. A page shows each of them for each case.
+inline constexpr int kEarlierRuns = 20;
 
 /// One run in the history.
 struct HistoryRun {
@@ -28,34 +32,6 @@ struct HistoryRun {
   /// device, over the cases that passed in both; absent without such cases.
   std::optional<double> step_ratio;
   int step_pairs = 0;
-};
-
-/// One case in one run.
-struct HistoryResult {
-  std::string run_id, started, verdict, fingerprint;
-  Standing standing = Standing::not_shown;
-  std::optional<double> step_ms;  // of a step with graphs
-};
-
-/// What the history says about a case.
-struct CaseHistory {
-  std::string case_id, name;
-  std::vector<HistoryResult> results;  // by time of start, the latest last
-  /// The first run of the latest series of failures, and the last run before it that was
-  /// acceptable.
-  std::optional<HistoryResult> first_bad, last_good;
-  /// What changed in the stack between these two.
-  std::vector<StackChange> changed;
-  /// Values of stack parts that every run which failed has and none which was acceptable: where to
-  /// look first. "NCCL 2.29.2".
-  std::vector<std::string> suspects;
-};
-
-/// A case with both results on one stack.
-struct FlakyCase {
-  std::string case_id, name, fingerprint;
-  int failed = 0, trials = 0;  // a verdict `flaky` counts as failed
-  ConfidenceInterval rate;     // 95 %
 };
 
 /// An accepted failure. As a known issue of a matrix file, it excuses a verdict until a day.
@@ -81,6 +57,10 @@ class History {
   CaseHistory show(const std::string& text);
   /// Over the latest `limit` runs; the most uncertain first.
   std::vector<FlakyCase> flaky(int limit);
+
+  /// What the latest kEarlierRuns runs that began before `run`, on the same kind of device, say
+  /// about its cases. `run` may be in the history or not.
+  CrossRunFacts before(const RunResult& run);
 
   void accept(const AcceptedFailure& failure);
   std::vector<AcceptedFailure> accepted();

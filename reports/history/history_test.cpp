@@ -264,5 +264,60 @@ TEST_F(HistoryTest, AcceptedFailuresExpireAndExcuseNoOtherFailure) {
       << "what was not shown is no pass";
 }
 
+TEST_F(HistoryTest, SaysWhatIsNewSinceTheLastRunOfTheProfile) {
+  History history(file, Mode::write);
+  const auto pass = "pass"_verdict, bad = "fail.capture"_verdict;
+  history.add(run_on(1, {pass, bad, pass, pass}));
+  history.add(run_on(2, {pass, bad, bad, pass}));
+  RunResult other_profile = run_on(3, {bad, bad, bad, bad});
+  other_profile.run.profile = "nightly";
+  history.add(other_profile);
+  RunResult other_device = run_on(4, {bad});
+  other_device.run.device = "cuda";
+  history.add(other_device);
+  history.add(run_on(9, {bad}));  // began after the run that is asked about
+  const CrossRunFacts facts = history.before(run_on(5, {bad, pass, bad, pass, bad}, "2.29"));
+  EXPECT_EQ(facts.unknown, "");
+  EXPECT_EQ(facts.last_run, "20261102-101500-3f2a");
+  EXPECT_EQ(facts.broke, std::vector<std::size_t>{0});
+  EXPECT_EQ(facts.healed, std::vector<std::size_t>{1});
+  ASSERT_EQ(facts.runs.size(), 3u);
+  EXPECT_EQ(facts.runs[2].run_id, "20261103-101500-3f2a");
+  EXPECT_EQ(facts.verdicts[2], (std::vector<std::optional<record::Verdict>>{pass, bad, bad}));
+  EXPECT_EQ(facts.verdicts[4], std::vector<std::optional<record::Verdict>>(3))
+      << "no earlier run has the case";
+  ASSERT_EQ(facts.stack_changes.size(), 1u);
+  EXPECT_EQ(facts.stack_changes[0].right, "2.29");
+
+  ASSERT_TRUE(facts.failing.contains(2) && facts.failing.contains(4));
+  EXPECT_FALSE(facts.failing.contains(1)) << "it passes now";
+  EXPECT_EQ(facts.failing.at(2).first_bad->run_id, "20261102-101500-3f2a");
+  EXPECT_EQ(facts.failing.at(2).last_good->run_id, "20261101-101500-3f2a");
+  EXPECT_TRUE(facts.failing.at(2).changed.empty()) << "both are on NCCL 2.28";
+  EXPECT_EQ(facts.failing.at(4).first_bad->run_id, "20261105-101500-3f2a");
+  EXPECT_FALSE(facts.failing.at(4).last_good);
+  EXPECT_TRUE(facts.flaky.empty()) << "no run before was on NCCL 2.29";
+}
+
+TEST_F(HistoryTest, CountsFailuresOnTheStackOfTheRun) {
+  History history(file, Mode::write);
+  for (int day = 1; day <= 30; ++day)
+    history.add(run_on(day, {day % 4 == 0 ? "fail.capture"_verdict : "pass"_verdict},
+                       day <= 20 ? "2.28" : "2.29"));
+  const CrossRunFacts facts = history.before(run_on(29, {"fail.capture"_verdict}, "2.29"));
+  EXPECT_EQ(facts.runs.size(), static_cast<std::size_t>(kEarlierRuns));
+  EXPECT_EQ(facts.runs.back().run_id, "20261128-101500-3f2a") << "the run itself counts once";
+  ASSERT_TRUE(facts.flaky.contains(0));
+  EXPECT_EQ(facts.flaky.at(0).failed, 3) << "days 24, 28 and 29";
+  EXPECT_EQ(facts.flaky.at(0).trials, 9);
+}
+
+TEST_F(HistoryTest, OfTheFirstRunNothingIsKnownOfEarlierOnes) {
+  History history(file, Mode::write);
+  history.add(run_on(2, {"pass"_verdict}));
+  EXPECT_EQ(history.before(run_on(1, {"pass"_verdict})).unknown,
+            "The history has no earlier run on this kind of device.");
+}
+
 }  // namespace
 }  // namespace graphproof::reports

@@ -4,32 +4,16 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "matrix/catalogue/catalogue.h"
 #include "reports/analysis/case_detail.h"
+#include "reports/analysis/cross_run.h"
 #include "reports/outcome/run_result.h"
 #include "reports/record/run/hazards.h"
 
 namespace graphproof::reports {
-
-/// A case in an earlier run.
-struct EarlierResult {
-  std::string run_id, started;  // started: UTC, 2026-11-21T10:15:00Z
-  std::string verdict;
-};
-
-/// What a comparison with earlier runs adds to the page.
-struct CrossRunFacts {
-  std::string last_run;                    // the run that this one is compared with
-  std::vector<std::string> broke, healed;  // case ids: acceptable then and not now; the reverse
-  std::vector<std::string> stack_changes;  // one line a change: "NCCL 2.28.9 -> 2.29.2"
-  /// By case id, the newest first.
-  std::map<std::string, std::vector<EarlierResult>> earlier;
-};
 
 /// What the page shows beyond the records.
 struct PageFacts {
@@ -40,8 +24,7 @@ struct PageFacts {
   std::function<CaseDetail(const record::Record&)> detail_of;
   /// When the attempt ran; called once for every case, by several threads.
   std::function<std::optional<AttemptSpan>(const record::Record&)> span_of;
-  /// Nothing if no history of runs is known.
-  std::optional<CrossRunFacts> cross_run;
+  CrossRunFacts cross_run;
 };
 
 /// With the curves of more cases a page would become larger than browsers open at once. Of larger

@@ -24,7 +24,7 @@ PageFacts no_facts() {
           .hazards = {},
           .detail_of = [](const record::Record&) { return CaseDetail{}; },
           .span_of = [](const record::Record&) { return std::nullopt; },
-          .cross_run = {}};
+          .cross_run = {.unknown = "There is no history."}};
 }
 
 std::string unpacked(const std::string& text) {
@@ -129,18 +129,24 @@ TEST(Html, EvidenceThatIsLostIsSaidAndIsNoSuccess) {
   EXPECT_EQ(data["exit_code"], 4);
 }
 
-TEST(Html, WhatAHistoryKnowsIsPassedOn) {
+TEST(Html, WhatAHistoryKnowsIsPassedOnAndWrittenOnce) {
   PageFacts facts = no_facts();
-  facts.cross_run =
-      CrossRunFacts{.last_run = "r1",
-                    .broke = {std::string(16, '3')},
-                    .healed = {},
-                    .stack_changes = {"NCCL 2.28.9 -> 2.29.2"},
-                    .earlier = {{std::string(16, '3'), {{"r1", "2026-11-20T10:15:00Z", "pass"}}}}};
-  const nlohmann::json data = data_of(html(mixed_run(), facts));
-  EXPECT_EQ(data["cross_run"]["broke"][0], std::string(16, '3'));
-  EXPECT_EQ(data["cross_run"]["earlier"][std::string(16, '3')][0][2], "pass");
-  EXPECT_FALSE(data_of(html(mixed_run(), no_facts())).contains("cross_run"));
+  facts.cross_run = CrossRunFacts{.unknown = "",
+                                  .last_run = "r1",
+                                  .broke = {2},
+                                  .healed = {},
+                                  .stack_changes = {{"NCCL", "2.28.9", "2.29.2"}},
+                                  .runs = {{"r1", "2026-11-20T10:15:00Z", "0123456789abcdef"}},
+                                  .verdicts = {5, {"pass"_verdict}},
+                                  .failing = {},
+                                  .flaky = {}};
+  facts.cross_run.verdicts[4] = {std::nullopt};
+  const nlohmann::json known = data_of(html(mixed_run(), facts))["cross_run"];
+  EXPECT_EQ(known["broke"], nlohmann::json({2}));
+  EXPECT_EQ(known["stack_changes"][0], "NCCL 2.28.9 -> 2.29.2");
+  EXPECT_EQ(known["sequences"], nlohmann::json::parse(R"([["pass"],[null]])"));
+  EXPECT_EQ(known["of"], nlohmann::json({0, 0, 0, 0, 1}));
+  EXPECT_EQ(data_of(html(mixed_run(), no_facts()))["cross_run"]["unknown"], "There is no history.");
 }
 
 /// `count` cases over four axes of which some fail.

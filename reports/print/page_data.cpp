@@ -18,6 +18,7 @@
 #include "reports/outcome/outcome.h"
 #include "reports/outcome/summary.h"
 #include "reports/print/packing.h"
+#include "reports/record/text/printable.h"
 #include "reports/record/verdict/exit_code.h"
 
 namespace graphproof::reports {
@@ -336,16 +337,58 @@ json run_json(const RunResult& run) {
           {"seed", run.run.seed}};
 }
 
+/// "NCCL 2.28.9 -> 2.29.2".
+std::string text_of(const StackChange& change) {
+  return change.part + " " + change.left + " -> " + change.right;
+}
+
+/// Since when a case fails, in a sentence.
+std::string since_text(const CaseHistory& history) {
+  const HistoryResult& now = history.results.back();
+  std::string text = history.first_bad->run_id == now.run_id
+                         ? "It fails for the first time in this run"
+                         : "It fails since run " + history.first_bad->run_id;
+  if (!history.last_good) return text + "; no earlier run was acceptable.";
+  text += "; the last good run was " + history.last_good->run_id + ".";
+  if (history.changed.empty()) return text + " Nothing changed in the stack between the two.";
+  text += " Between the two changed ";
+  for (std::size_t i = 0; i < history.changed.size(); ++i)
+    text += (i == 0 ? "" : ", ") + text_of(history.changed[i]);
+  return text + ".";
+}
+
+std::string flaky_text(const FlakyCase& one) {
+  return "It failed in " + std::to_string(one.failed) + " of " + std::to_string(one.trials) +
+         " runs on this stack (95 % interval of the rate: " + record::fixed(100 * one.rate.low, 0) +
+         " to " + record::fixed(100 * one.rate.high, 0) + " %).";
+}
+
+/// `sequences` has each different series of verdicts once, because most cases always pass.
 json cross_run_json(const CrossRunFacts& facts) {
-  json earlier = json::object();
-  for (const auto& [id, results] : facts.earlier)
-    for (const EarlierResult& one : results)
-      earlier[id].push_back({one.run_id, one.started, one.verdict});
+  if (!facts.unknown.empty()) return {{"unknown", facts.unknown}};
+  json runs = json::array(), changes = json::array(), of = json::array();
+  json since = json::object(), flaky = json::object();
+  for (const EarlierRun& one : facts.runs)
+    runs.push_back({one.run_id, one.started, one.fingerprint.substr(0, 8)});
+  for (const StackChange& one : facts.stack_changes) changes.push_back(text_of(one));
+  Dictionary sequences;
+  for (const auto& verdicts : facts.verdicts) {
+    json sequence = json::array();
+    for (const auto& one : verdicts) sequence.push_back(one ? json(one->text()) : json());
+    of.push_back(sequences.number(sequence));
+  }
+  for (const auto& [index, history] : facts.failing)
+    since[std::to_string(index)] = since_text(history);
+  for (const auto& [index, one] : facts.flaky) flaky[std::to_string(index)] = flaky_text(one);
   return {{"last_run", facts.last_run},
           {"broke", facts.broke},
           {"healed", facts.healed},
-          {"stack_changes", facts.stack_changes},
-          {"earlier", earlier}};
+          {"stack_changes", changes},
+          {"runs", runs},
+          {"sequences", sequences.values()},
+          {"of", of},
+          {"since", since},
+          {"flaky", flaky}};
 }
 
 json hazards_json(const record::Hazards& hazards, const matrix::Catalogue& catalogue) {
@@ -458,7 +501,7 @@ PageData page_data(const RunResult& run, const PageFacts& facts) {
   value["benefit"] = json::array();
   for (const Benefit& one : benefits(run)) value["benefit"].push_back(to_json(one));
   if (facts.hazards) value["hazards"] = hazards_json(*facts.hazards, *facts.catalogue);
-  if (facts.cross_run) value["cross_run"] = cross_run_json(*facts.cross_run);
+  value["cross_run"] = cross_run_json(facts.cross_run);
   return data;
 }
 

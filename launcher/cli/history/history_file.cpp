@@ -15,7 +15,7 @@ void declare_history_file(CLI::App& app, std::optional<std::string>& file) {
 }
 
 fs::path history_path(const std::optional<std::string>& file, const Surroundings& surroundings) {
-  return file ? fs::path(*file) : surroundings.runs / "history.db";
+  return file ? fs::path(*file) : surroundings.runs / reports::kHistoryFile;
 }
 
 reports::History open_history(const std::optional<std::string>& file,

@@ -96,10 +96,15 @@ function logPart(ranks) {
   return element('section', null, element('h2', null, 'Ends of the logs'),
     logs.map((rank, number) => element('details', {open: number === 0}, element('summary', null, 'rank ' + rank.rank), element('pre', {tabindex: '0'}, rank.log))));
 }
-function earlierPart(id) {
-  const earlier = data.cross_run && data.cross_run.earlier[id];
-  if (!earlier) return null;
-  return element('section', null, element('h2', null, 'This case in earlier runs'), table(['started', 'run', 'verdict'], earlier.map(([run, started, verdict]) => [started, run, verdict]), {label: 'earlier runs'}));
+function earlierPart(index) {
+  const facts = data.cross_run, heading = element('h2', null, 'This case in earlier runs');
+  if (facts.unknown) return element('section', null, heading, element('p', {class: 'quiet'}, facts.unknown));
+  const verdicts = facts.sequences[facts.of[index]];
+  const rows = facts.runs.map(([run, started, stack], number) => [started, run, stack, verdicts[number]]).filter(row => row[3] !== null).reverse();
+  return element('section', {id: 'earlier'}, heading,
+    [facts.since[index], facts.flaky[index]].filter(Boolean).map(text => element('p', null, text)),
+    rows.length ? table(['started', 'run', 'stack', 'verdict'], rows, {label: 'earlier runs'})
+      : element('p', {class: 'quiet'}, 'None of the last ' + plural(facts.runs.length, 'run') + ' has this case.'));
 }
 
 /** Where the case stands in the table, so that one can read through failures. */
@@ -140,7 +145,7 @@ async function showCase(index) {
     ...(detail.full ? [] : [element('p', {class: 'quiet'}, 'In a run of so many cases the page has curves and phases of the failures and of the first others only. The evidence is in ' + (detail.artefacts || 'the run folder') + '; ', command('./graphproof explain ' + data.run.name + '/' + id, 'the line that explains this case'))]),
     ...(curves.length ? [element('h2', null, 'Arms'), element('div', {class: 'plots', id: 'case-plots'}, curves)] : []),
     ...(phasesPart(detail) || []),
-    ...[censusPart(detail.graphs), checksPart(index, detail), logPart(detail.ranks), earlierPart(id)].filter(Boolean),
+    ...[censusPart(detail.graphs), checksPart(index, detail), logPart(detail.ranks), earlierPart(index)].filter(Boolean),
     element('div', {class: 'columns'},
       element('div', null, element('h2', null, 'Facts'), definitions(facts)),
       element('div', null, element('h2', null, 'Figures'), definitions(Object.entries(detail.figures).map(([name, value]) => [name.replaceAll('_', ' '), name.endsWith('_bytes') ? bytesText(value) : shortNumber(value)]))),

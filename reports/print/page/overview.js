@@ -96,10 +96,11 @@ function coverageBar() {
 }
 function newsPart() {
   const facts = data.cross_run;
-  if (!facts) return element('p', {class: 'quiet'}, 'This run was not compared with an earlier one.');
-  const listed = (ids, kind, word) => ids.length > 0 && element('div', null, element('p', null, sign(kind), ' ' + plural(ids.length, 'case') + ' ' + word),
-    element('ul', {class: 'names'}, ids.slice(0, 4).map(id => element('li', null, data.indexOf.has(id) ? caseLink(data.indexOf.get(id)) : id)),
-      ids.length > 4 && element('li', {class: 'quiet'}, 'and ' + (ids.length - 4) + ' more')));
+  if (facts.unknown) return element('p', {class: 'quiet'}, facts.unknown);
+  if (!facts.last_run) return element('p', {class: 'quiet'}, 'The last ' + plural(facts.runs.length, 'run') + ' on this kind of device had other profiles.');
+  const listed = (indexes, kind, word) => indexes.length > 0 && element('div', null, element('p', null, sign(kind), ' ' + plural(indexes.length, 'case') + ' ' + word),
+    element('ul', {class: 'names'}, indexes.slice(0, 4).map(index => element('li', null, caseLink(index))),
+      indexes.length > 4 && element('li', {class: 'quiet'}, 'and ' + (indexes.length - 4) + ' more')));
   return [element('p', {class: 'quiet'}, 'since run ' + facts.last_run),
     listed(facts.broke, 'product', 'broke'), listed(facts.healed, 'ok', 'healed'),
     facts.stack_changes.map(line => element('p', null, line)),

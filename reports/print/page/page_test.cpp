@@ -125,6 +125,32 @@ record::Hazards hazards() {
   return all;
 }
 
+/// Two earlier runs of the twelve cases of run(): case 1 broke since, case 9 was healed.
+CrossRunFacts cross_run() {
+  const HistoryResult good{.run_id = "r1"}, bad{.run_id = "r3"};
+  CrossRunFacts facts{.unknown = "",
+                      .last_run = "r2",
+                      .broke = {1},
+                      .healed = {9},
+                      .stack_changes = {{"NCCL", "2.28.8", "2.28.9"}},
+                      .runs = {{"r1", "2026-11-19T10:15:00Z", "0123456789abcdef"},
+                               {"r2", "2026-11-20T10:15:00Z", "0123456789abcdef"}},
+                      .verdicts = {},
+                      .failing = {},
+                      .flaky = {}};
+  facts.verdicts.resize(12, {"pass"_verdict, "pass"_verdict});
+  facts.verdicts[9] = {std::nullopt, "fail.capture"_verdict};
+  facts.failing[1] = {.case_id = "",
+                      .name = "",
+                      .results = {good, bad},
+                      .first_bad = bad,
+                      .last_good = good,
+                      .changed = {{"NCCL", "2.28.8", "2.28.9"}},
+                      .suspects = {}};
+  facts.flaky[1] = {.failed = 1, .trials = 3, .rate = {0.06, 0.79}};
+  return facts;
+}
+
 PageFacts facts() {
   return {.catalogue = &catalogue(),
           .hazards = hazards(),
@@ -134,7 +160,7 @@ PageFacts facts() {
                 const auto number = static_cast<std::int64_t>(10 * record.seconds);
                 return std::optional(AttemptSpan{100 * number, 100 * number + 400});
               },
-          .cross_run = {}};
+          .cross_run = cross_run()};
 }
 
 std::string axe() {
@@ -334,6 +360,27 @@ TEST(Page, ACaseShowsWhyWhatToRunAndItsArms) {
             "weight was rebound\",1,\"NCCL WARN <b>bold</b>\",\"fail.numerics impl=manual,tp=1\","
             "false]")
       << "one plot for each of eight; no markup of a rank became part of the page; no raw JSON";
+}
+
+TEST(Page, SaysWhatIsNewAndWhatEarlierRunsSaidOfACase) {
+  EXPECT_EQ(asked(run(), "", R"(
+    const news = text('.side').split('Coverage')[0];
+    location.hash = '#case=0000000000000002';
+    await pause(500);
+    const rows = () => [...document.querySelectorAll('#earlier tbody tr')]
+      .map(row => [...row.children].map(cell => cell.textContent).join(' '));
+    const said = [...document.querySelectorAll('#earlier p')].map(one => one.textContent);
+    const found = [news, said, rows()];
+    location.hash = '#case=000000000000000a';
+    await pause(500);
+    return [...found, rows()];)"),
+            "[\"Newsince run r2\xE2\x9C\x95 1 case brokeimpl=manual,tp=1\xE2\x9C\x93 1 case "
+            "healedimpl=local,tp=2NCCL 2.28.8 -> 2.28.9\","
+            "[\"It fails for the first time in this run; the last good run was r1. Between the two "
+            "changed NCCL 2.28.8 -> 2.28.9.\",\"It failed in 1 of 3 runs on this stack (95 % "
+            "interval of the rate: 6 to 79 %).\"],"
+            "[\"2026-11-20T10:15:00Z r2 01234567 pass\",\"2026-11-19T10:15:00Z r1 01234567 "
+            "pass\"],[\"2026-11-20T10:15:00Z r2 01234567 fail.capture\"]]");
 }
 
 TEST(Page, AxeFindsNothingSerious) {
