@@ -1,6 +1,9 @@
 #include "matrix/catalogue/catalogue.h"
 
+#include <algorithm>
+#include <iterator>
 #include <string>
+#include <vector>
 
 namespace graphproof::matrix {
 
@@ -50,8 +53,11 @@ Catalogue load_catalogue() {
   catalogue.subjects = SubjectTable::parse(shipped("tables/subjects.json"), catalogue.axes);
   catalogue.rules =
       RuleSet::parse(shipped("rules/graphproof.json"), catalogue.axes, catalogue.subjects);
-  catalogue.capabilities = CapabilityTable::parse(
-      shipped("tables/capabilities.json"), catalogue.axes, catalogue.subjects.capabilities());
+  std::vector<Capability> others = catalogue.subjects.capabilities();
+  std::ranges::move(faults_of_subjects(catalogue.axes, catalogue.faults),
+                    std::back_inserter(others));
+  catalogue.capabilities =
+      CapabilityTable::parse(shipped("tables/capabilities.json"), catalogue.axes, others);
   catalogue.limits = parse_default_limits(shipped("tables/limits.json"));
   catalogue.hazards = HazardTable::parse(shipped("tables/hazards.json"), catalogue.axes);
   return catalogue;

@@ -111,6 +111,23 @@ const FaultEntry* FaultTable::find(std::string_view fault) const {
   return found == faults_.end() ? nullptr : &*found;
 }
 
+std::vector<Capability> faults_of_subjects(const AxisTable& axes, const FaultTable& table) {
+  const Scope scope{.axes = &axes, .defines = {}};
+  std::vector<Capability> result;
+  for (const std::string& subject : axes.find("subject")->values) {
+    std::string ids;
+    for (const FaultEntry& entry : table.faults())
+      if (subject_of(entry.twin) == subject) ids += ", " + entry.fault;
+    if (ids.empty()) continue;  // the table of subjects says that they have none
+    const std::string condition = "fault in {none" + ids + "}";
+    result.push_back({.subjects = {subject},
+                      .require = Expression::condition(
+                          condition, scope, Origin::option("the faults of " + subject, condition)),
+                      .missing = "this fault is planted in the code of another subject"});
+  }
+  return result;
+}
+
 Case planted_case(const AxisTable& axes, const FaultEntry& entry) {
   Case planted = entry.twin;
   set_value(axes, planted, "fault", entry.fault);

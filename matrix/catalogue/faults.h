@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "matrix/case/case.h"
+#include "matrix/catalogue/capabilities.h"
 #include "matrix/catalogue/checks.h"
 #include "matrix/catalogue/limits.h"
 
@@ -46,6 +47,9 @@ class FaultTable {
  private:
   std::vector<FaultEntry> faults_;
 };
+
+/// For each subject, which faults are planted in its code: it cannot have the others.
+std::vector<Capability> faults_of_subjects(const AxisTable& axes, const FaultTable& table);
 
 /// The case of a fault: its twin with the fault planted.
 Case planted_case(const AxisTable& axes, const FaultEntry& entry);

@@ -51,9 +51,39 @@ TEST_F(FaultsTest, PlantedCasesBreakNoRuleAndCanRun) {
   for (const FaultEntry& fault : catalogue_.faults.faults()) {
     const Case planted = planted_case(catalogue_.axes, fault);
     EXPECT_FALSE(catalogue_.rules.refusal(planted, {})) << fault.fault;
-    EXPECT_TRUE(catalogue_.capabilities.missing(planted, {.device = fault.devices.front()}).empty())
+    const Machine machine{.device = fault.devices.front(), .slots = 2, .stack = {{"sm", "90"}}};
+    EXPECT_EQ(catalogue_.capabilities.missing(planted, machine), std::vector<std::string>{})
         << fault.fault;
   }
+}
+
+TEST_F(FaultsTest, ACaseHasNoFaultOfAnotherSubjectsCode) {
+  const auto missing = [&](const std::string& name) {
+    return catalogue_.capabilities.missing(case_from_name(catalogue_.axes, name, ""),
+                                           {.device = "cuda", .stack = {{"sm", "90"}}});
+  };
+  using Reasons = std::vector<std::string>;
+  const std::string why = ": this fault is planted in the code of another subject";
+  EXPECT_EQ(missing("impl=manual,fault=M250"), Reasons{"fault=M250" + why});
+  EXPECT_EQ(missing("subject=torch,impl=manual,optimizer_kernels=fused,fault=M23"),
+            Reasons{"fault=M23" + why});
+  EXPECT_EQ(missing("subject=torch,impl=manual,optimizer_kernels=fused,fault=M290"),
+            Reasons{"fault=M290" + why});
+  EXPECT_EQ(missing("subject=torch,impl=manual,optimizer_kernels=fused,fault=M259"), Reasons{});
+  EXPECT_EQ(missing("subject=script,impl=manual,env.GRAPHPROOF_SCRIPT=a.py,fault=M259"),
+            Reasons{"fault=M259: no faults are planted in this subject"});
+}
+
+TEST_F(FaultsTest, FaultsOfPackagesRunInProcessesOfTheirOwnOnGpus) {
+  // A replaced function stays replaced, and the simulated device runs no PyTorch graph.
+  int seen = 0;
+  for (const FaultEntry& fault : catalogue_.faults.faults()) {
+    if (subject_of(fault.twin) == kReference) continue;
+    ++seen;
+    EXPECT_EQ(fault.isolation, "process") << fault.fault;
+    EXPECT_EQ(fault.devices, std::vector<std::string>{"cuda"}) << fault.fault;
+  }
+  EXPECT_GE(seen, 30);
 }
 
 TEST_F(FaultsTest, DevicesMayHaveDetectorsOfTheirOwn) {

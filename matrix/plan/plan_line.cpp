@@ -114,7 +114,9 @@ std::optional<record::Skip> PlanLineMaker::skip(const PlannedCase& planned,
   }
   const FaultEntry* fault =
       catalogue_.faults.find(text_of(catalogue_.axes, planned.test_case, "fault"));
-  if (fault != nullptr && !fault->shown_on(machine_.device))
+  // Faults of packages need a GPU as every case of their subjects does, which is told below.
+  if (fault != nullptr && !fault->shown_on(machine_.device) &&
+      subject_of(fault->twin) == kReference)
     return skipped("unexercised"_verdict,
                    "the fault " + fault->fault + " can't be shown on " + machine_.device);
   const std::vector<std::string> missing =

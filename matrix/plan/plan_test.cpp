@@ -165,9 +165,32 @@ TEST_F(PlanTest, FaultThatTheDeviceCannotShowIsUnexercisedAndItsTwinRuns) {
   const record::PlanLine& fault = line(plan, "impl=full_iteration,microbatches=2,fault=M19");
   expect_skipped(fault, "unexercised", "the fault M19 can't be shown on sim");
   EXPECT_FALSE(line(plan, "impl=full_iteration,microbatches=2").skip);
-  const auto unshown = std::ranges::count_if(
-      catalogue_.faults.faults(), [](const FaultEntry& one) { return !one.shown_on("sim"); });
+  const auto unshown = std::ranges::count_if(catalogue_.faults.faults(), [](const FaultEntry& one) {
+    return !one.shown_on("sim") && subject_of(one.twin) == kReference;
+  });
   EXPECT_EQ(plan.skipped.at("unexercised"), unshown);
+}
+
+TEST_F(PlanTest, FaultsOfPackagesAreTheSameCasesWhateverIsInstalled) {
+  const auto ids = [&](const Machine& machine) {
+    std::vector<std::string> result;
+    for (const record::PlanLine& one : shipped("faults", machine).lines) result.push_back(one.id);
+    return result;
+  };
+  Machine bare = cuda_;
+  bare.unavailable = {{"torch", "torch is not installed"},
+                      {"megatron_core", "megatron-core is not installed"},
+                      {"transformer_engine", "transformer-engine is not installed"}};
+  EXPECT_EQ(ids(bare), ids(cuda_));
+  EXPECT_EQ(ids(sim_), ids(cuda_));
+  const std::string name =
+      "subject=megatron_core,impl=full_iteration,microbatches=2,precision=bf16,fault=M290";
+  EXPECT_FALSE(line(shipped("faults", cuda_), name).skip);
+  EXPECT_EQ(line(shipped("faults", cuda_), name).isolation, "process");
+  expect_skipped(line(shipped("faults", bare), name), "skipped.capability",
+                 "subject=megatron_core: megatron-core is not installed");
+  expect_skipped(line(shipped("faults", sim_), name), "skipped.capability",
+                 "device=sim: CUDA graphs of PyTorch need a GPU");
 }
 
 TEST_F(PlanTest, FilterOnAFaultKeepsItsTwin) {

@@ -139,8 +139,6 @@ class JudgedBatch:
     def judge(self, case_id: str) -> dict:
         """check -> (word, message) of a case, by graphproof-judge."""
         axes = dict(self.batch["cases"][self.ids.index(case_id)]["axes"])
-        # The judge knows the faults of graphproof's own engines, by their table.
-        axes["fault"] = "none"
         for unknown in set(axes) - set(default_axes()):
             if not unknown.startswith("env."):
                 del axes[unknown]

@@ -5,7 +5,7 @@ import torch
 from graphproof.arms.arm import Arm
 
 
-def tensor_kept() -> None:
+def tensor_kept_by_launch() -> None:
     graph = torch.cuda.CUDAGraph
     replay, kept = graph.replay, []
 

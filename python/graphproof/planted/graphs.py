@@ -44,11 +44,11 @@ def empty_launches() -> None:
     base.replay = sometimes
 
 
-def kept_alive() -> None:
+def graphs_kept_alive() -> None:
     _base().reset = lambda self: _kept.append(self)
 
 
-_kept = []  # the graphs of kept_alive()
+_kept = []  # the graphs of graphs_kept_alive()
 
 
 def losses_not_copied() -> None:

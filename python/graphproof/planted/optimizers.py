@@ -52,11 +52,11 @@ def freed_rate() -> None:
     _with_rate(lambda rate: rates[0] if rates else rate)
 
 
-def rate_on_the_host() -> None:
+def rate_read_on_host() -> None:
     _with_rate(lambda rate: torch.full_like(rate, rate.item()))
 
 
-def adam_rate_on_the_host() -> None:
+def adam_rate_read_on_host() -> None:
     fused = adam._fused_adam
 
     def captured(*args, **kwargs):
@@ -66,8 +66,8 @@ def adam_rate_on_the_host() -> None:
     adam._fused_adam = captured
 
 
-def frozen_steps() -> None:
-    changed(adam, "_fused_adam", "torch._foreach_add_(device_state_steps, 1)",
+def frozen_adam_steps() -> None:
+    changed("torch.optim.adam", "_fused_adam", "torch._foreach_add_(device_state_steps, 1)",
             "torch.cuda.is_current_stream_capturing() or "
             "torch._foreach_add_(device_state_steps, 1)")
 
@@ -82,7 +82,7 @@ def gradients_doubled() -> None:
     register_optimizer_step_pre_hook(twice)
 
 
-def decay_left_out() -> None:
+def weight_decay_left_out() -> None:
     fused = sgd._fused_sgd
 
     def captured(*args, **kwargs):
@@ -93,7 +93,7 @@ def decay_left_out() -> None:
     sgd._fused_sgd = captured
 
 
-def parameters_changed() -> None:
+def parameters_changed_by_capture() -> None:
     graph = torch.cuda.CUDAGraph
     base_end = graph.__mro__[1].capture_end
     last = []

@@ -24,27 +24,27 @@ def gradients_not_cleared() -> None:
     _left_out_of_captures(torch.optim.Optimizer, "zero_grad")
 
 
-def not_clipped() -> None:
+def gradients_not_clipped() -> None:
     _left_out_of_captures(torch.nn.utils, "clip_grad_norm_")
 
 
-def not_reduced() -> None:
+def gradients_not_reduced() -> None:
     _left_out_of_captures(dist, "all_reduce")
 
 
-def no_dropout() -> None:
+def dropout_left_out() -> None:
     drop = torch.native_dropout
     torch.native_dropout = lambda x, p, train: drop(x, 0.0 if _capturing() else p, train)
 
 
-def other_mode() -> None:
+def other_capture_mode() -> None:
     base = torch.cuda.CUDAGraph
     begin = base.capture_begin
     base.capture_begin = lambda self, pool=None, capture_error_mode="global": begin(
         self, pool=pool, capture_error_mode="relaxed")
 
 
-def captured_again() -> None:
+def captured_every_step() -> None:
     run = Arm.run
 
     def forgetting(self, index, step_input):
