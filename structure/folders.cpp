@@ -96,7 +96,7 @@ const std::vector<Folder>& folders() {
       {"launcher/cli/history",
        "The verbs that work with a history of runs: history and baseline.",
        {"launcher/cli", "reports/history"},
-       {"launcher/cli/testing"}},
+       {"launcher/cli/testing", "reports/record/schema"}},
       {"launcher/cli/show",
        "Records, runs and shrinking as verbs print them.",
        {"launcher/cli"},

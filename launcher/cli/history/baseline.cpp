@@ -59,6 +59,11 @@ json as_json(const reports::AcceptedFailure& one) {
           {"accepted", one.accepted}, {"run", one.run_id}};
 }
 
+/// What an action prints with --json.
+json printed(const BaselineOptions& options, const std::string& key, json value) {
+  return {{"schema", "graphproof-baseline/1"}, {"action", options.action}, {key, std::move(value)}};
+}
+
 std::string as_text(const reports::AcceptedFailure& one) {
   return printable(fmt::format("{} of {}, until {}{}: {}", one.verdict, one.owner, one.until,
                                one.until < today() ? " (expired)" : "", one.reason));
@@ -87,7 +92,7 @@ ExitCode accept(const BaselineOptions& options, Surroundings& surroundings) {
                                    .run_id = run.run.run_id};
   open_history(options.file, surroundings, Database::Mode::write).accept(failure);
   if (options.json)
-    surroundings.out << as_json(failure).dump(2) << "\n";
+    surroundings.out << printed(options, "accepted", as_json(failure)).dump(2) << "\n";
   else
     surroundings.out << fmt::format("accepted {} {}: {}\n", failure.case_id,
                                     printable(failure.name), as_text(failure));
@@ -104,7 +109,7 @@ ExitCode show(const BaselineOptions& options, Surroundings& surroundings) {
                                       as_text(one));
   }
   if (options.json)
-    surroundings.out << list.dump(2) << "\n";
+    surroundings.out << printed(options, "accepted", list).dump(2) << "\n";
   else if (accepted.empty())
     surroundings.out << "no failure is accepted\n";
   return ExitCode::ok;
@@ -129,11 +134,15 @@ ExitCode diff(const BaselineOptions& options, Surroundings& surroundings) {
                                       reports::meaning(one.state),
                                       one.accepted ? "; accepted: " + as_text(*one.accepted) : "");
   }
-  if (options.json)
-    surroundings.out << list.dump(2) << "\n";
-  else if (found.empty())
+  const ExitCode code = reports::exit_code(run, found);
+  if (options.json) {
+    json value = printed(options, "cases", list);
+    value.update({{"run", run.run.run_id}, {"exit_code", record::value(code)}});
+    surroundings.out << value.dump(2) << "\n";
+  } else if (found.empty()) {
     surroundings.out << "no case of the run fails, and none was accepted\n";
-  return reports::exit_code(run, found);
+  }
+  return code;
 }
 
 ExitCode execute_baseline(const BaselineOptions& options, Surroundings& surroundings) {
@@ -168,7 +177,7 @@ Action declare_baseline(CLI::App& app) {
   app.add_option("--until", options->until, "for accept: the last day, YYYY-MM-DD")
       ->type_name("DATE");
   declare_history_file(app, options->file);
-  app.add_flag("--json", options->json, "print one JSON value");
+  app.add_flag("--json", options->json, "print one JSON value of graphproof-baseline/1");
   return [options](Surroundings& surroundings) { return execute_baseline(*options, surroundings); };
 }
 

@@ -28,6 +28,11 @@ struct HistoryOptions {
   bool json = false;
 };
 
+/// What an action prints with --json: its own keys after those which say what they are.
+json printed(const HistoryOptions& options, const std::string& key, json value) {
+  return {{"schema", "graphproof-history/1"}, {"action", options.action}, {key, std::move(value)}};
+}
+
 constexpr const char* kStandings[] = {"acceptable", "failed", "not_shown"};
 
 json as_json(const reports::HistoryResult& one) {
@@ -72,7 +77,7 @@ void add(const HistoryOptions& options, Surroundings& surroundings) {
         return std::filesystem::exists(index.parent_path() / page) ? page.string() : "";
       }));
   if (options.json)
-    surroundings.out << list.dump(2) << "\n";
+    surroundings.out << printed(options, "runs", list).dump(2) << "\n";
   else
     surroundings.out << "trends in " << index.string() << "\n";
 }
@@ -86,9 +91,13 @@ void show(const HistoryOptions& options, Surroundings& surroundings) {
       open_history(options.file, surroundings, reports::Database::Mode::read)
           .show(options.arguments.front());
   if (options.json) {
-    json value = {{"case", found.case_id},     {"name", found.name},   {"results", json::array()},
-                  {"first_bad", nullptr},      {"last_good", nullptr}, {"changed", json::array()},
-                  {"suspects", found.suspects}};
+    json value = printed(options, "case", found.case_id);
+    value.update({{"name", found.name},
+                  {"results", json::array()},
+                  {"first_bad", nullptr},
+                  {"last_good", nullptr},
+                  {"changed", json::array()},
+                  {"suspects", found.suspects}});
     for (const auto& one : found.results) value["results"].push_back(as_json(one));
     if (found.first_bad) value["first_bad"] = as_json(*found.first_bad);
     if (found.last_good) value["last_good"] = as_json(*found.last_good);
@@ -140,7 +149,7 @@ void flaky(const HistoryOptions& options, Surroundings& surroundings) {
           100 * one.rate.high, one.case_id, printable(one.name));
   }
   if (options.json)
-    surroundings.out << list.dump(2) << "\n";
+    surroundings.out << printed(options, "cases", list).dump(2) << "\n";
   else if (found.empty())
     surroundings.out << "no case passed and failed on one stack\n";
 }
@@ -174,7 +183,7 @@ void trend(const HistoryOptions& options, Surroundings& surroundings) {
           one.step_ratio ? fmt::format("x {:.3f} over {} cases", *one.step_ratio, one.step_pairs)
                          : "");
   }
-  if (options.json) surroundings.out << list.dump(2) << "\n";
+  if (options.json) surroundings.out << printed(options, "runs", list).dump(2) << "\n";
 }
 
 record::ExitCode execute_history(const HistoryOptions& options, Surroundings& surroundings) {
@@ -209,7 +218,7 @@ Action declare_history(CLI::App& app) {
   app.add_option("--runs", options->runs,
                  "for flaky and trend: how many of the latest runs count (default: 50)")
       ->type_name("N");
-  app.add_flag("--json", options->json, "print one JSON value");
+  app.add_flag("--json", options->json, "print one JSON value of graphproof-history/1");
   return [options](Surroundings& surroundings) { return execute_history(*options, surroundings); };
 }
 

@@ -7,6 +7,7 @@
 #include "reports/record/job/plan.h"
 #include "reports/record/run/record.h"
 #include "reports/record/run/run.h"
+#include "reports/record/schema/violations.h"
 
 namespace graphproof::cli {
 namespace {
@@ -119,7 +120,7 @@ TEST_F(HistoryVerbs, HistoryNamesTheFirstBadRun) {
   EXPECT_NE(cli({"history", "show", "tp=1"}).out.find("it never failed"), std::string::npos);
   EXPECT_EQ(cli({"history", "show", "tp=9"}).exit_code, 2);
   EXPECT_EQ(cli({"history", "flaky"}).out, "no case passed and failed on one stack\n");
-  const auto trend = nlohmann::json::parse(cli({"history", "trend", "--json"}).out);
+  const auto trend = nlohmann::json::parse(cli({"history", "trend", "--json"}).out).at("runs");
   ASSERT_EQ(trend.size(), 3u);
   EXPECT_EQ(trend[2].at("failed"), 1);
   const Printed wrong = cli({"history", "sho"});
@@ -155,6 +156,36 @@ TEST_F(HistoryVerbs, BaselineExcusesOneFailureOfOneCase) {
   EXPECT_TRUE(excused.out.starts_with("accepted fail.capture")) << excused.out;
   run("b", "02", "fail.numerics"_verdict);
   EXPECT_EQ(cli({"baseline", "diff", "b"}).exit_code, 1) << "fails in another way";
+}
+
+TEST_F(HistoryVerbs, WhatTheyPrintForProgramsFollowsTheSchemas) {
+  run("20261101-101500-3f2a", "01", "pass"_verdict);
+  run("20261102-101500-3f2a", "02", "fail.capture"_verdict);
+  run("20261103-101500-3f2a", "03", "fail.capture"_verdict, "2.29");
+  const std::vector<std::vector<std::string>> commands = {
+      {"history", "trend"},  // of a history without a run that is compared
+      {"history", "show", "tp=1"},
+      {"history", "show", "tp=2"},
+      {"history", "flaky"},
+      {"history", "trend", "--runs", "1"},
+      {"baseline", "show"},
+      {"baseline", "diff", "20261102-101500-3f2a"},
+      {"baseline", "accept", "20261102-101500-3f2a/tp=2", "--reason", "r", "--owner", "o",
+       "--until", "2099-01-01"},
+      {"baseline", "show"},
+      {"baseline", "diff", "20261103-101500-3f2a"}};
+  const auto follows = [&](std::vector<std::string> command) {
+    command.emplace_back("--json");
+    const Printed printed = cli(command);
+    const auto value = nlohmann::json::parse(printed.out, nullptr, false);
+    ASSERT_TRUE(value.is_object()) << command[1] << printed.out << printed.err;
+    EXPECT_EQ(value.at("action"), command[1]);
+    for (const std::string& violation : record::violations(command[0], value))
+      ADD_FAILURE() << command[0] << " " << command[1] << ": " << violation << "\n" << printed.out;
+  };
+  follows(
+      {"history", "add", "20261101-101500-3f2a", "20261102-101500-3f2a", "20261103-101500-3f2a"});
+  for (const auto& command : commands) follows(command);
 }
 
 }  // namespace
