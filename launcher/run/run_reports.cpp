@@ -35,17 +35,36 @@ std::optional<record::Hazards> hazards_of(const reports::RunResult& result,
   return reports::read_hazards(result, catalogue, folder);
 }
 
-void write_page(const reports::RunResult& result, const fs::path& folder,
-                const matrix::Catalogue& catalogue, std::optional<record::Hazards> hazards) {
-  const reports::PageFacts facts{
-      .catalogue = &catalogue,
-      .hazards = std::move(hazards),
+/// What several reports of one run need, read once.
+struct Facts {
+  const matrix::Catalogue& catalogue;
+  std::optional<record::Hazards> hazards;
+  reports::CrossRunFacts cross_run;
+  reports::Overview overview;
+
+  Facts(const reports::RunResult& result, const fs::path& folder, const matrix::Catalogue& known)
+      : catalogue(known),
+        hazards(hazards_of(result, known, folder)),
+        cross_run(earlier_runs(result, folder)),
+        overview(reports::overview(result, {.catalogue = known,
+                                            .hazards = hazards,
+                                            .cross_run = cross_run,
+                                            .errors_of = [&](const record::Record& record) {
+                                              return reports::read_errors(folder, record);
+                                            }})) {}
+};
+
+void write_page(const reports::RunResult& result, const fs::path& folder, Facts facts) {
+  const reports::PageFacts of_page{
+      .catalogue = &facts.catalogue,
+      .hazards = std::move(facts.hazards),
+      .overview = std::move(facts.overview),
       .detail_of =
           [&](const record::Record& record) { return reports::read_case_detail(folder, record); },
       .span_of =
           [&](const record::Record& record) { return reports::read_attempt_span(folder, record); },
-      .cross_run = earlier_runs(result, folder)};
-  record::write_atomically(folder / "report.html", reports::html(result, facts));
+      .cross_run = std::move(facts.cross_run)};
+  record::write_atomically(folder / "report.html", reports::html(result, of_page));
 }
 
 }  // namespace
@@ -67,6 +86,11 @@ reports::CrossRunFacts earlier_runs(const reports::RunResult& result, const fs::
   }
 }
 
+reports::Overview overview_of(const reports::RunResult& result, const fs::path& folder,
+                              const matrix::Catalogue& catalogue) {
+  return Facts(result, folder, catalogue).overview;
+}
+
 void write_reports(const reports::RunResult& result, const fs::path& folder) {
   reports::Junit junit(result.run.profile, result.run_name, [&] {
     std::vector<record::PlanLine> plan;
@@ -77,20 +101,21 @@ void write_reports(const reports::RunResult& result, const fs::path& folder) {
   junit.write(folder / "junit.xml");
   record::write_json(folder / "summary.json", record::to_json(reports::summary(result)));
   const matrix::Catalogue catalogue = matrix::load_catalogue();
-  const std::optional<record::Hazards> hazards = hazards_of(result, catalogue, folder);
+  Facts facts(result, folder, catalogue);
   std::string hazard_section;
-  if (hazards) {
-    record::write_json(folder / "hazards.json", record::to_json(*hazards));
-    hazard_section = reports::hazard_markdown(*hazards);
+  if (facts.hazards) {
+    record::write_json(folder / "hazards.json", record::to_json(*facts.hazards));
+    hazard_section = reports::hazard_markdown(*facts.hazards);
   }
-  record::write_atomically(folder / "summary.md", reports::markdown(result, hazard_section));
+  record::write_atomically(folder / "summary.md",
+                           reports::markdown(result, facts.overview, hazard_section));
   record::write_json(folder / "faults.json", record::to_json(reports::faults(result)));
-  write_page(result, folder, catalogue, hazards);
+  write_page(result, folder, std::move(facts));
 }
 
 void write_page(const reports::RunResult& result, const fs::path& folder) {
   const matrix::Catalogue catalogue = matrix::load_catalogue();
-  write_page(result, folder, catalogue, hazards_of(result, catalogue, folder));
+  write_page(result, folder, Facts(result, folder, catalogue));
 }
 
 reports::RunResult read_run(const fs::path& folder) {

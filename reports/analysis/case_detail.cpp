@@ -184,6 +184,11 @@ CaseDetail read_case_detail(const fs::path& run_folder, const record::Record& re
   return detail;
 }
 
+std::vector<ErrorFact> read_errors(const fs::path& run_folder, const record::Record& record) {
+  if (record.artefacts.empty()) return {};
+  return errors_of(record::read_evidence_of_attempt(run_folder / record.artefacts));
+}
+
 std::optional<AttemptSpan> read_attempt_span(const fs::path& run_folder,
                                              const record::Record& record) {
   if (record.artefacts.empty()) return std::nullopt;

@@ -69,6 +69,10 @@ struct CaseDetail {
 /// nothing.
 CaseDetail read_case_detail(const std::filesystem::path& run_folder, const record::Record& record);
 
+/// Reads only the error lines of the evidence.
+std::vector<ErrorFact> read_errors(const std::filesystem::path& run_folder,
+                                   const record::Record& record);
+
 /// Reads only the first and the last line of rank 0, which is quick. Nothing if there is none.
 std::optional<AttemptSpan> read_attempt_span(const std::filesystem::path& run_folder,
                                              const record::Record& record);

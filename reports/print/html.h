@@ -11,6 +11,7 @@
 #include "reports/analysis/case_detail.h"
 #include "reports/analysis/cross_run.h"
 #include "reports/outcome/run_result.h"
+#include "reports/print/overview.h"
 #include "reports/record/run/hazards.h"
 
 namespace graphproof::reports {
@@ -19,6 +20,7 @@ namespace graphproof::reports {
 struct PageFacts {
   const matrix::Catalogue* catalogue = nullptr;  // for what checks, faults and hazards mean
   std::optional<record::Hazards> hazards;
+  Overview overview;  // of the same run
   /// What the folder of an attempt has; called once for a case, by several threads. Of a run of
   /// more than kDetailedCases cases only the failures and kDetailedOthers others are asked for.
   std::function<CaseDetail(const record::Record&)> detail_of;

@@ -19,12 +19,18 @@ const matrix::Catalogue& catalogue() {
   return loaded;
 }
 
-PageFacts no_facts() {
+PageFacts no_facts(const RunResult& run) {
+  const CrossRunFacts known{.unknown = "There is no history."};
   return {.catalogue = &catalogue(),
           .hazards = {},
+          .overview = overview(
+              run, {.catalogue = catalogue(),
+                    .hazards = std::nullopt,
+                    .cross_run = known,
+                    .errors_of = [](const record::Record&) { return std::vector<ErrorFact>(); }}),
           .detail_of = [](const record::Record&) { return CaseDetail{}; },
           .span_of = [](const record::Record&) { return std::nullopt; },
-          .cross_run = {.unknown = "There is no history."}};
+          .cross_run = known};
 }
 
 std::string unpacked(const std::string& text) {
@@ -53,7 +59,7 @@ nlohmann::json first_chunk(const std::string& page) {
 }
 
 TEST(Html, HoldsEveryCaseAndLoadsNothing) {
-  const std::string page = html(mixed_run(), no_facts());
+  const std::string page = html(mixed_run(), no_facts(mixed_run()));
   const nlohmann::json data = data_of(page);
   EXPECT_EQ(data["cases"]["id"].size(), 5u);
   EXPECT_EQ(first_chunk(page)[2]["failing"][0]["check"], "D01.lockstep");
@@ -71,7 +77,7 @@ TEST(Html, HoldsEveryCaseAndLoadsNothing) {
 }
 
 TEST(Html, ThePolicyNamesTheDigestsOfTheScriptAndTheStyleSheet) {
-  const std::string page = html(mixed_run(), no_facts());
+  const std::string page = html(mixed_run(), no_facts(mixed_run()));
   const auto source = [](const std::string& text) {
     unsigned char digest[32];
     EVP_Digest(text.data(), text.size(), digest, nullptr, EVP_sha256(), nullptr);
@@ -93,14 +99,14 @@ TEST(Html, TextOfARankCannotEndTheDataNorTakeAPlace) {
   RunResult run = mixed_run();
   const std::string hostile = "</script><script>alert(1)</script><!-- /*echarts*/ \xff";
   run.cases[2].record.failing[0].message.what = hostile;
-  const std::string page = html(run, no_facts());
+  const std::string page = html(run, no_facts(run));
   EXPECT_EQ(page.find("<script>alert"), std::string::npos);
   const std::string got = first_chunk(page)[2]["failing"][0]["what"];
   EXPECT_TRUE(got.starts_with("</script><script>alert(1)</script><!-- /*echarts*/ ")) << got;
 }
 
 TEST(Html, ACaseHasTheCurvesAndTheDivergentTensorThatAreFound) {
-  PageFacts facts = no_facts();
+  PageFacts facts = no_facts(mixed_run());
   facts.detail_of = [](const record::Record& record) {
     CaseDetail detail;
     if (record.case_id != std::string(16, '3')) return detail;
@@ -122,15 +128,15 @@ TEST(Html, ACaseHasTheCurvesAndTheDivergentTensorThatAreFound) {
 TEST(Html, EvidenceThatIsLostIsSaidAndIsNoSuccess) {
   RunResult run = run_of({ended('1', "tp=2", "pass"_verdict, 90)});
   run.cases[0].record.checks.pass = 3;
-  EXPECT_EQ(data_of(html(run, no_facts()))["exit_code"], 0);
+  EXPECT_EQ(data_of(html(run, no_facts(run)))["exit_code"], 0);
   run.cases[0].checks.clear();
-  const nlohmann::json data = data_of(html(run, no_facts()));
-  EXPECT_EQ(data["lost_evidence"], 1);
+  const nlohmann::json data = data_of(html(run, no_facts(run)));
+  EXPECT_EQ(data["overview"]["word"], "Not shown");
   EXPECT_EQ(data["exit_code"], 4);
 }
 
 TEST(Html, WhatAHistoryKnowsIsPassedOnAndWrittenOnce) {
-  PageFacts facts = no_facts();
+  PageFacts facts = no_facts(mixed_run());
   facts.cross_run = CrossRunFacts{.unknown = "",
                                   .last_run = "r1",
                                   .broke = {2},
@@ -146,7 +152,8 @@ TEST(Html, WhatAHistoryKnowsIsPassedOnAndWrittenOnce) {
   EXPECT_EQ(known["stack_changes"][0], "NCCL 2.28.9 -> 2.29.2");
   EXPECT_EQ(known["sequences"], nlohmann::json::parse(R"([["pass"],[null]])"));
   EXPECT_EQ(known["of"], nlohmann::json({0, 0, 0, 0, 1}));
-  EXPECT_EQ(data_of(html(mixed_run(), no_facts()))["cross_run"]["unknown"], "There is no history.");
+  EXPECT_EQ(data_of(html(mixed_run(), no_facts(mixed_run())))["cross_run"]["unknown"],
+            "There is no history.");
 }
 
 /// `count` cases over four axes of which some fail.
@@ -170,7 +177,7 @@ RunResult large_run(int count) {
 
 TEST(Html, OfALargeRunTheFailuresAreReadAndThenTheFirstOthers) {
   const RunResult run = large_run(3000);
-  PageFacts facts = no_facts();
+  PageFacts facts = no_facts(run);
   std::map<std::string, int> asked;
   std::mutex several;
   facts.detail_of = [&](const record::Record& record) {

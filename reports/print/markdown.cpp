@@ -74,30 +74,51 @@ std::string benefit_table(std::vector<Benefit> rows) {
   return text + "\n";
 }
 
-/// The start of the page: the result in words and counts.
-std::string head(const RunResult& run) {
+/// The start of the page: the verdict in words, counts, coverage, what is new.
+std::string head(const RunResult& run, const Overview& words) {
   const record::Summary total = summary(run);
   const auto exit_meaning = record::meaning(static_cast<record::ExitCode>(total.exit_code));
   std::string text = "# graphproof " + markdown_text(total.profile) + " on " +
                      markdown_text(total.device) + "\n\n";
-  text += "Run " + markdown_code(total.run_id) + ", " + record::fixed(total.wall_seconds, 1) +
+  text += "**" + words.word + ".** " + markdown_text(words.sentence) + " Run " +
+          markdown_code(total.run_id) + ", " + record::fixed(total.wall_seconds, 1) +
           " s. Exit code " + std::to_string(total.exit_code) + ": " + std::string(exit_meaning) +
           ".\n\n";
-  if (!total.finished)
-    text += "**The run did not finish**: " + std::to_string(total.coverage.not_run) + " of " +
-            std::to_string(total.coverage.planned) + " cases have no verdict of their own.\n\n";
-
   text += markdown_header({"verdict", "cases"});
   for (const auto& [verdict, count] : total.counts)
     text += markdown_row({markdown_code(verdict), std::to_string(count)});
-  const record::Coverage& coverage = total.coverage;
-  text += "\nCoverage: " + std::to_string(coverage.planned) +
-          " planned = " + std::to_string(coverage.ran) + " ran + " +
-          std::to_string(coverage.rejected) + " rejected + " + std::to_string(coverage.skipped) +
-          " skipped + " + std::to_string(coverage.not_run) + " not run; " +
-          std::to_string(coverage.unexercised) + " of " + std::to_string(coverage.required_checks) +
-          " required checks unexercised.\n\n";
+  std::string news;
+  for (const std::string& one : words.news) news += (news.empty() ? "" : ", ") + one;
+  return text + "\nCoverage: " + coverage_text(run) + ".\n\nNew: " + markdown_text(news) + "\n\n";
+}
 
+std::string group_text(const OverviewGroup& one) {
+  std::string text = "### " + markdown_text(one.headline);
+  if (!one.group.signature.check.empty()) text += " " + markdown_code(one.group.signature.check);
+  text += one.group.expected ? " (expected by the plan)\n\n" : "\n\n";
+  for (const OverviewLine& line : one.lines) {
+    text += "- " + line.label + ":";
+    if (!line.code.empty()) text += " " + markdown_code(line.code);
+    if (!line.text.empty()) text += " " + markdown_text(line.text);
+    text += "\n";
+  }
+  return text + "\n";
+}
+
+/// The groups of failures that fit into `budget` bytes, and how many more there are.
+std::string group_section(const Overview& words, std::size_t budget) {
+  constexpr std::size_t kRest = 80;  // for the line that counts those left out
+  if (words.groups.empty()) return "";
+  std::string text = "## Failures by cause\n\n";
+  std::size_t shown = 0;
+  for (; shown < words.groups.size(); ++shown) {
+    const std::string one = group_text(words.groups[shown]);
+    if (text.size() + one.size() + kRest > budget) break;
+    text += one;
+  }
+  if (words.groups.size() > shown)
+    text +=
+        "And " + plural(words.groups.size() - shown, "more way") + " to fail, on report.html.\n\n";
   return text;
 }
 
@@ -172,10 +193,11 @@ std::string versions_section(const RunResult& run) {
 
 }  // namespace
 
-std::string markdown(const RunResult& run, const std::string& hazards) {
-  std::string text = head(run);
+std::string markdown(const RunResult& run, const Overview& words, const std::string& hazards) {
+  std::string text = head(run, words);
   // Half of the page is kept for what follows the failures.
-  text += failure_section(run, kMarkdownLimit / 2);
+  const std::string groups = group_section(words, kMarkdownLimit / 4);
+  text += groups + failure_section(run, kMarkdownLimit / 2 - groups.size());
   struct Section {
     const char* name;
     std::string text;

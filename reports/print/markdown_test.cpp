@@ -9,14 +9,32 @@ namespace {
 
 using record::operator""_verdict;
 
+std::string page(const RunResult& run, const std::string& hazards = "") {
+  static const matrix::Catalogue catalogue = matrix::load_catalogue();
+  const CrossRunFacts known{.unknown = "There is no history."};
+  return markdown(
+      run,
+      overview(run, {.catalogue = catalogue,
+                     .hazards = std::nullopt,
+                     .cross_run = known,
+                     .errors_of = [](const record::Record&) { return std::vector<ErrorFact>(); }}),
+      hazards);
+}
+
 TEST(Markdown, StartsWithTheVerdictsAndHasFailuresBeforeTheRest) {
-  const std::string text = markdown(mixed_run());
-  EXPECT_TRUE(
-      text.starts_with("# graphproof smoke on sim\n\nRun `20261121-101500-3f2a`, 41.2 s. Exit code "
-                       "1: product failure.\n\n"
-                       "| verdict | cases |\n| --- | --- |\n| `fail.hang.replay` | 1 |\n"))
+  const std::string text = page(mixed_run());
+  EXPECT_TRUE(text.starts_with(
+      "# graphproof smoke on sim\n\n**Not acceptable.** 2 of 5 cases fail in 2 "
+      "ways. 1 of 1 planted fault caught by its detector. 1 case did not show what "
+      "was required. Run `20261121-101500-3f2a`, 41.2 s. Exit code 1: product "
+      "failure.\n\n"
+      "| verdict | cases |\n| --- | --- |\n| `fail.hang.replay` | 1 |\n"))
       << text;
-  const char* const kOrder[] = {"## Failures",
+  const char* const kOrder[] = {"\nNew: There is no history.\n",
+                                "## Failures by cause",
+                                "### 1 case hangs in replay `D01.lockstep`\n\n- case: "
+                                "`5555555555555555` dp=2\n- seen: step 3 differs\n- got: 0.25\n",
+                                "## Failures\n",
                                 "### `fail.hang.replay` `dp=2`",
                                 "### `fail.numerics` `dropout=true`",
                                 "### `unexercised` `tp=1`",
@@ -42,11 +60,9 @@ TEST(Markdown, StartsWithTheVerdictsAndHasFailuresBeforeTheRest) {
 
 TEST(Markdown, SaysThatARunDidNotFinish) {
   const std::string text =
-      markdown(run_of({ended('1', "a", "pass"_verdict, 90), ended('2', "b", "not_run"_verdict, 12)},
-                      Ending::interrupted));
-  EXPECT_NE(text.find("**The run did not finish**: 1 of 2 cases have no verdict of their own."),
-            std::string::npos)
-      << text;
+      page(run_of({ended('1', "a", "pass"_verdict, 90), ended('2', "b", "not_run"_verdict, 12)},
+                  Ending::interrupted));
+  EXPECT_NE(text.find("**Not finished.** The run was interrupted"), std::string::npos) << text;
   EXPECT_NE(text.find("Exit code 5: interrupted, resumable."), std::string::npos) << text;
 }
 
@@ -57,7 +73,7 @@ TEST(Markdown, MarkupInMessagesStaysText) {
                                             .want = "[link](http://x)",
                                             .why = "",
                                             .next = "run `x|y`"};
-  const std::string text = markdown(run);
+  const std::string text = page(run);
   EXPECT_NE(text.find("a\\|b \\<script\\> \\*c\\*"), std::string::npos) << text;
   EXPECT_EQ(text.find("\n# Heading"), std::string::npos);
   EXPECT_EQ(text.find("[link]"), std::string::npos);
@@ -73,7 +89,7 @@ TEST(Markdown, FitsIntoAPullRequestWhateverFails) {
   }
   cases[0].record.failing[0].message.got = std::string(100'000, 'x');
   const std::string hazards = "## Hazards\n\n" + std::string(40'000, 'h');
-  const std::string text = markdown(run_of(cases), hazards);
+  const std::string text = page(run_of(cases), hazards);
   EXPECT_LE(text.size(), kMarkdownLimit);
   EXPECT_NE(text.find("the messages are too long for this page"), std::string::npos);
   EXPECT_NE(text.find("## Failures"), std::string::npos);
@@ -95,7 +111,7 @@ TEST(Markdown, TheBenefitOfGraphsComesLastAndIsShort) {
                           {"extra_memory_bytes", 0}};
     cases.push_back(one);
   }
-  const std::string text = markdown(run_of(cases), "## Hazards\n");
+  const std::string text = page(run_of(cases), "## Hazards\n");
   EXPECT_LT(text.find("## Hazards"), text.find("## Stack"));
   EXPECT_LT(text.find("## Slowest cases"), text.find("## Benefit"));
   EXPECT_NE(text.find("The 10 largest of 84 cases."), std::string::npos) << text;
@@ -105,9 +121,9 @@ TEST(Markdown, TheBenefitOfGraphsComesLastAndIsShort) {
 
 TEST(Markdown, SaysWhereRanksSharedGpus) {
   RunResult run = run_of({ended('1', "tp=4", "pass"_verdict, 10)});
-  EXPECT_EQ(markdown(run).find("ranks per GPU"), std::string::npos);
+  EXPECT_EQ(page(run).find("ranks per GPU"), std::string::npos);
   run.run.options.ranks_per_gpu = 2;
-  EXPECT_NE(markdown(run).find("| ranks per GPU | up to 2, in cases of more ranks than GPUs"),
+  EXPECT_NE(page(run).find("| ranks per GPU | up to 2, in cases of more ranks than GPUs"),
             std::string::npos);
 }
 

@@ -12,10 +12,8 @@
 #include <utility>
 
 #include "reports/analysis/benefit.h"
-#include "reports/analysis/groups.h"
 #include "reports/outcome/faults.h"
 #include "reports/outcome/order.h"
-#include "reports/outcome/outcome.h"
 #include "reports/outcome/summary.h"
 #include "reports/print/packing.h"
 #include "reports/record/text/printable.h"
@@ -198,9 +196,9 @@ void add_figures(json& columns, const RunResult& run) {
 }
 
 void add_cases(json& value, const RunResult& run) {
-  Dictionary verdicts, reasons, whys, expectations, isolations;
+  Dictionary verdicts, reasons, whys, expectations, isolations, kinds;
   json cases;
-  for (const char* column : {"id", "name", "verdict", "observed", "code", "rule", "reason", "ranks",
+  for (const char* column : {"id", "name", "verdict", "observed", "kind", "rule", "reason", "ranks",
                              "seconds", "isolation", "why", "expect"})
     cases[column] = json::array();
   for (const CaseResult& one : run.cases) {
@@ -209,7 +207,7 @@ void add_cases(json& value, const RunResult& run) {
     cases["name"].push_back(one.plan.name);
     cases["verdict"].push_back(verdicts.number(record.verdict.text()));
     cases["observed"].push_back(verdicts.number(record.observed.text()));
-    cases["code"].push_back(record::value(exit_code(record.verdict, record.rule)));
+    cases["kind"].push_back(kinds.number(name(kind_of(one))));
     cases["rule"].push_back(record.rule);
     cases["reason"].push_back(reasons.number(record.reason));
     cases["ranks"].push_back(one.plan.ranks);
@@ -220,68 +218,31 @@ void add_cases(json& value, const RunResult& run) {
   }
   value["cases"] = cases;
   value["verdicts"] = verdicts.values();
+  value["deeds"] = json::array();
+  for (const json& verdict : verdicts.values())
+    value["deeds"].push_back(
+        deed(*record::Verdict::from(verdict.get_ref<const std::string&>()), 1));
+  value["kinds"] = kinds.values();
   value["reasons"] = reasons.values();
   value["isolations"] = isolations.values();
   value["whys"] = whys.values();
   value["expectations"] = expectations.values();
 }
 
-/// The line that cures the group: of a hazard the setting with which the same case passed,
-/// otherwise the fix of the most likely cause.
-json cure_json(const FailureGroup& group, const RunResult& run, const PageFacts& facts,
-               const std::vector<Symptom>& symptoms_of_first) {
-  std::map<std::string, std::pair<int, int>> passed_of_tried;  // by setting
-  if (facts.hazards)
-    for (const record::HazardCell& cell : facts.hazards->cells)
-      if (cell.cure && std::any_of(group.cases.begin(), group.cases.end(), [&](std::size_t index) {
-            return run.cases[index].plan.id == cell.case_id;
-          })) {
-        auto& [passed, tried] = passed_of_tried[cell.cure->setting];
-        passed += cell.cure->verdict.in("pass");
-        ++tried;
-      }
-  json cures = json::array();
-  for (const auto& [setting, count] : passed_of_tried)
-    cures.push_back({{"setting", setting}, {"passed", count.first}, {"tried", count.second}});
-  if (!cures.empty()) return {{"settings", cures}};
-  for (const Symptom& symptom : symptoms_of_first)
-    if (!symptom.likely.empty())
-      return {{"fix", symptom.likely[0].fix},
-              {"cause", symptom.likely[0].cause},
-              {"fired", symptom.likely[0].fired}};
-  return json();
-}
-
-json groups_json(const RunResult& run, const PageFacts& facts,
-                 const std::map<std::size_t, std::vector<Symptom>>& symptoms_of) {
+json groups_json(const Overview& words) {
   json groups = json::array();
-  for (const FailureGroup& group : failure_groups(run)) {
-    const CaseResult& first = run.cases[group.cases.front()];
-    json value = {{"verdict", group.verdict.text()},
-                  {"check", group.signature.check},
-                  {"what", group.signature.what},
-                  {"reason", first.record.reason},
-                  {"expected", group.expected},
-                  {"cases", group.cases},
-                  {"expression", group.common.expression},
-                  {"outside", group.common.outside},
-                  {"others", group.common.others}};
-    if (!first.record.failing.empty()) value["example"] = to_json(first.record.failing.front());
-    std::set<std::string> titles;
-    for (const std::size_t index : group.cases) {
-      const record::Expect& expect = run.cases[index].plan.expect;
-      if (expect.kind == "hazard")
-        if (const matrix::Hazard* hazard = facts.catalogue->hazards.find(expect.rule))
-          if (hazard->expect != "pass") titles.insert(hazard->title);
-      if (expect.kind == "known_issue")
-        titles.insert("known issue " + expect.issue + ", " + expect.owner + ", until " +
-                      expect.until);
-    }
-    value["titles"] = titles;
-    const auto found = symptoms_of.find(group.cases.front());
-    value["cure"] = cure_json(group, run, facts,
-                              found == symptoms_of.end() ? std::vector<Symptom>() : found->second);
-    groups.push_back(value);
+  for (const OverviewGroup& one : words.groups) {
+    json lines = json::array();
+    for (const OverviewLine& line : one.lines) lines.push_back({line.label, line.code, line.text});
+    groups.push_back({{"verdict", one.group.verdict.text()},
+                      {"kind", name(one.kind)},
+                      {"check", one.group.signature.check},
+                      {"headline", one.headline},
+                      {"expected", one.group.expected},
+                      {"cases", one.group.cases},
+                      {"expression", one.group.common.expression},
+                      {"outside", one.group.common.outside},
+                      {"lines", lines}});
   }
   return groups;
 }
@@ -335,11 +296,6 @@ json run_json(const RunResult& run) {
           {"slots", run.run.slots},   {"started", run.run.started}, {"command", command},
           {"parent", run.run.parent}, {"engine", run.run.engine},   {"matrix", run.run.matrix.name},
           {"seed", run.run.seed}};
-}
-
-/// "NCCL 2.28.9 -> 2.29.2".
-std::string text_of(const StackChange& change) {
-  return change.part + " " + change.left + " -> " + change.right;
 }
 
 /// Since when a case fails, in a sentence.
@@ -416,19 +372,11 @@ std::set<std::size_t> detailed(const RunResult& run) {
   return {order.begin(), order.end()};
 }
 
-json coverage_json(const record::Coverage& coverage) {
-  return {{"planned", coverage.planned},        {"ran", coverage.ran},
-          {"rejected", coverage.rejected},      {"skipped", coverage.skipped},
-          {"not_run", coverage.not_run},        {"required_checks", coverage.required_checks},
-          {"unexercised", coverage.unexercised}};
-}
-
 /// Some cases with what is known of them beyond their records.
 struct Chunk {
   std::string packed;  // their details
   std::map<std::size_t, Interval> gains;
   std::map<std::size_t, AttemptSpan> spans;
-  std::map<std::size_t, std::vector<Symptom>> symptoms;  // of those that failed
 };
 
 Chunk chunk_of(const RunResult& run, const PageFacts& facts, std::size_t begin,
@@ -440,7 +388,6 @@ Chunk chunk_of(const RunResult& run, const PageFacts& facts, std::size_t begin,
     const CaseDetail detail = full.contains(i) ? facts.detail_of(one.record) : CaseDetail{};
     if (detail.gain) chunk.gains[i] = *detail.gain;
     if (const auto span = facts.span_of(one.record)) chunk.spans[i] = *span;
-    if (one.record.observed.in("fail")) chunk.symptoms[i] = symptoms(one.record, detail.errors);
     details.push_back(detail_json(one, detail, full.contains(i)));
   }
   chunk.packed = packed(details);
@@ -472,19 +419,19 @@ PageData page_data(const RunResult& run, const PageFacts& facts) {
   const record::ExitCode code = exit_code(run);
   value["run"] = run_json(run);
   value["exit_code"] = record::value(code);
-  value["exit_meaning"] = record::meaning(code);
   value["ending"] = name(run.ending);
+  value["overview"] = {{"kind", name(facts.overview.kind)},
+                       {"word", facts.overview.word},
+                       {"sentence", facts.overview.sentence},
+                       {"coverage", coverage_text(run)}};
   value["wall_seconds"] = rounded(run.wall_seconds);
   value["stack"] = stack_json(run.run.stack);
   value["environment"] = run.run.stack.environment;
-  value["coverage"] = coverage_json(coverage(run));
-  value["lost_evidence"] = std::count_if(run.cases.begin(), run.cases.end(), lost_evidence);
   add_cases(value, run);
   add_axes(value, run);
   add_checks(value, run, *facts.catalogue);
   add_figures(value["cases"], run);
 
-  std::map<std::size_t, std::vector<Symptom>> symptoms_of;
   value["gains"] = json::object();
   value["spans"] = json::array();
   for (Chunk& chunk : chunks(run, facts)) {
@@ -493,10 +440,9 @@ PageData page_data(const RunResult& run, const PageFacts& facts) {
       value["gains"][std::to_string(index)] = {rounded(gain.low), rounded(gain.high)};
     for (const auto& [index, span] : chunk.spans)
       value["spans"].push_back({index, span.begin_ms, span.end_ms});
-    symptoms_of.merge(chunk.symptoms);
   }
   value["chunk_cases"] = kCasesOfAChunk;
-  value["groups"] = groups_json(run, facts, symptoms_of);
+  value["groups"] = groups_json(facts.overview);
   value["faults"] = faults_json(run, *facts.catalogue);
   value["benefit"] = json::array();
   for (const Benefit& one : benefits(run)) value["benefit"].push_back(to_json(one));

@@ -4,9 +4,6 @@
 #include <cmath>
 #include <cstdio>
 
-#include "reports/outcome/faults.h"
-#include "reports/outcome/order.h"
-#include "reports/outcome/outcome.h"
 #include "reports/outcome/summary.h"
 #include "reports/print/text_table.h"
 #include "reports/record/text/printable.h"
@@ -16,49 +13,44 @@ namespace graphproof::reports {
 namespace {
 
 // Output beyond this would scroll away. The files of the run have all of it.
-constexpr std::size_t kPrintedFailures = 20;
-constexpr std::size_t kPrintedChecks = 3;
-constexpr std::size_t kPrintedAcceptable = 40;
+constexpr std::size_t kPrintedGroups = 10;
+constexpr std::size_t kPrintedCases = 4;  // of one group
 
-Colour colour_of(const CaseResult& one) {
-  if (!needs_attention(one)) return one.record.verdict.in("pass") ? Colour::green : Colour::dim;
-  return exit_code(one.record.verdict, one.record.rule) == record::ExitCode::product
-             ? Colour::red
-             : Colour::yellow;
-}
-
-std::string failure(const RunResult& run, const CaseResult& one, const TerminalStyle& style) {
-  std::string text = paint(std::string(one.record.verdict.text()), colour_of(one), style) + "  " +
-                     one.plan.id + "  " + record::printable(one.plan.name) + "\n";
-  text += "  " + record::printable(one.record.reason) + "\n";
-  const auto& all = one.record.failing;
-  for (std::size_t i = 0; i < std::min(all.size(), kPrintedChecks); ++i) {
-    const record::Failing& fail = all[i];
-    const std::string who = fail.check + (fail.rank ? (fail.check.empty() ? "rank " : " on rank ") +
-                                                          std::to_string(*fail.rank)
-                                                    : "");
-    text += "    " + (who.empty() ? "" : record::printable(who) + ": ") +
-            record::printable(fail.message.what) + "\n";
-    const auto part = [&text](const char* label, const std::string& value) {
-      if (!value.empty()) text += std::string("      ") + label + record::printable(value) + "\n";
-    };
-    part("got   ", fail.message.got);
-    part("want  ", fail.message.want);
-    part("why   ", fail.message.why);
-    if (fail.message.next != run.repro(one.plan.id)) part("next  ", fail.message.next);
+Colour colour_of(Kind kind) {
+  switch (kind) {
+    case Kind::product:
+      return Colour::red;
+    case Kind::ok:
+      return Colour::green;
+    case Kind::expected:
+    case Kind::skipped:
+      return Colour::dim;
+    default:
+      return Colour::yellow;
   }
-  if (all.size() > kPrintedChecks)
-    text += "    and " + std::to_string(all.size() - kPrintedChecks) + " more failing checks in " +
-            record::printable(one.record.artefacts) + "\n";
-  return text + "  " + record::printable(run.repro(one.plan.id)) + "\n\n";
 }
 
-std::vector<Cell> case_row(const CaseResult& one) {
-  return {{std::string(one.record.verdict.text()), colour_of(one)},
-          {one.plan.id, {}},
-          {std::to_string(one.plan.ranks), {}},
-          {record::fixed(one.record.seconds, 2), {}},
-          {record::printable(one.plan.name), {}}};
+std::string group_text(const RunResult& run, const OverviewGroup& one, const TerminalStyle& style) {
+  std::string text = paint(one.headline, colour_of(one.kind), style) + "  " +
+                     std::string(one.group.verdict.text());
+  if (!one.group.signature.check.empty())
+    text += "  " + record::printable(one.group.signature.check);
+  text += one.group.expected ? "  (expected by the plan)\n" : "\n";
+  const auto line = [&text](std::string label, const std::string& what) {
+    label.resize(7, ' ');
+    text += "  " + label + record::printable(what) + "\n";
+  };
+  for (const OverviewLine& each : one.lines)
+    line(each.label, each.code + (each.code.empty() || each.text.empty() ? "" : "  ") + each.text);
+  const std::vector<std::size_t>& cases = one.group.cases;
+  if (cases.size() == 1) return text + "\n";
+  for (std::size_t i = 0; i < std::min(cases.size(), kPrintedCases); ++i) {
+    const record::PlanLine& plan = run.cases[cases[i]].plan;
+    line(i == 0 ? "cases" : "", plan.id + "  " + plan.name);
+  }
+  if (cases.size() > kPrintedCases)
+    line("", "and " + std::to_string(cases.size() - kPrintedCases) + " more");
+  return text + "\n";
 }
 
 }  // namespace
@@ -110,50 +102,28 @@ std::vector<std::string> live_block(const Progress& progress, const TerminalStyl
   return block;
 }
 
-std::string closing_table(const RunResult& run, const TerminalStyle& style) {
-  const record::Summary total = summary(run);
-  const auto failures = failures_first(run);
-  const auto others = acceptable(run);
+std::string closing_table(const RunResult& run, const Overview& words, const TerminalStyle& style) {
   std::string text;
-  for (std::size_t i = 0; i < std::min(failures.size(), kPrintedFailures); ++i)
-    text += failure(run, *failures[i], style);
+  for (std::size_t i = 0; i < std::min(words.groups.size(), kPrintedGroups); ++i)
+    text += group_text(run, words.groups[i], style);
+  if (words.groups.size() > kPrintedGroups)
+    text += "and " + plural(words.groups.size() - kPrintedGroups, "more way") +
+            " to fail, on the page report.html\n\n";
 
-  std::vector<std::vector<Cell>> rows = {{{"verdict", Colour::dim},
-                                          {"case", Colour::dim},
-                                          {"ranks", Colour::dim},
-                                          {"seconds", Colour::dim},
-                                          {"name", Colour::dim}}};
-  for (const CaseResult* one : failures) rows.push_back(case_row(*one));
-  for (std::size_t i = 0; i < std::min(others.size(), kPrintedAcceptable); ++i)
-    rows.push_back(case_row(*others[i]));
-  text += table(rows, style, "");
-  if (others.size() > kPrintedAcceptable)
-    text += "... and " + std::to_string(others.size() - kPrintedAcceptable) +
-            " more acceptable cases, in summary.json\n";
-
-  text += "\n";
-  std::vector<std::vector<Cell>> counts;
+  text += paint(words.word, colour_of(words.kind), style) + ": " +
+          record::printable(words.sentence) + "\n";
+  const record::Summary total = summary(run);
+  std::string counts, news;
   for (const auto& [verdict, count] : total.counts)
-    counts.push_back({{verdict, {}}, {std::to_string(count), {}}});
-  text += table(counts, style, "");
-  const record::Coverage& coverage = total.coverage;
-  text += "coverage: " + std::to_string(coverage.planned) +
-          " planned = " + std::to_string(coverage.ran) + " ran + " +
-          std::to_string(coverage.rejected) + " rejected + " + std::to_string(coverage.skipped) +
-          " skipped + " + std::to_string(coverage.not_run) + " not run; " +
-          std::to_string(coverage.unexercised) + " of " + std::to_string(coverage.required_checks) +
-          " required checks unexercised\n";
-  if (const auto lost = std::count_if(run.cases.begin(), run.cases.end(), lost_evidence); lost > 0)
-    text += "the checks of " + std::to_string(lost) +
-            " cases are gone (their folders have no checks.json), so nothing shows any more that "
-            "their verdicts are right; where the evidence is left, report --judge-again helps\n";
+    counts += (counts.empty() ? "" : ", ") + std::to_string(count) + " " + verdict;
+  for (const std::string& one : words.news) news += (news.empty() ? "" : ", ") + one;
+  text += "verdicts: " + counts + "\n";
+  text += "new: " + record::printable(news) + "\n";
+  text += "coverage: " + coverage_text(run) + "\n";
   const auto code = static_cast<record::ExitCode>(total.exit_code);
-  const Colour colour = code == record::ExitCode::ok        ? Colour::green
-                        : code == record::ExitCode::product ? Colour::red
-                                                            : Colour::yellow;
   text +=
       paint("exit " + std::to_string(total.exit_code) + ": " + std::string(record::meaning(code)),
-            colour, style) +
+            colour_of(words.kind), style) +
       " (" + record::printable(total.profile) + " on " + record::printable(total.device) + ", " +
       clock_text(total.wall_seconds) + ", run " + record::printable(total.run_id) + ")\n";
   return text;

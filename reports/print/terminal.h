@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "reports/outcome/run_result.h"
+#include "reports/print/overview.h"
 #include "reports/print/text_table.h"
 #include "reports/record/run/faults.h"
 
@@ -37,9 +38,11 @@ std::vector<std::string> live_block(const Progress& progress, const TerminalStyl
 /// Minutes and seconds, with hours from one hour on: "0:07", "12:30", "3:05:00".
 std::string clock_text(double seconds);
 
-/// The failures, each with what / got / want / why / next and its repro command; then the table of
-/// cases, the counts, the coverage and the closing line. Ends with a newline.
-std::string closing_table(const RunResult& run, const TerminalStyle& style);
+/// What the page's first screen says, in the order in which a terminal is read: the groups of
+/// failures, each with what its cases have in common, the evidence of the first one, what cures it
+/// and the command that runs it again; then the verdict in words, the counts, what is new, the
+/// coverage and the closing line. Ends with a newline.
+std::string closing_table(const RunResult& run, const Overview& words, const TerminalStyle& style);
 
 /// One row for each planted fault. Empty if there are none.
 std::string kill_matrix(const std::vector<record::FaultResult>& faults, const TerminalStyle& style);

@@ -76,53 +76,53 @@ TEST(Clock, ReadsAsHoursMinutesSeconds) {
   for (const auto& [seconds, text] : kRows) EXPECT_EQ(clock_text(seconds), text);
 }
 
-TEST(ClosingTable, ShowsFailuresFirstWithTheirPartsAndTheCommandThatReproducesThem) {
-  const std::string text = closing_table(mixed_run(), {.colour = false, .columns = 80});
-  EXPECT_EQ(text.substr(0, text.find("\n\n")),
-            "fail.hang.replay  5555555555555555  dp=2\n"
-            "  because of fail.hang.replay\n"
-            "    D01.lockstep on rank 1: step 3 differs\n"
-            "      got   0.25\n"
-            "      want  0.125\n"
-            "      why   a stale input\n"
-            "      next  look at the input\n"
-            "  ./graphproof repro 20261121-101500-3f2a/5555555555555555");
-  EXPECT_LT(text.find("5555555555555555"), text.find("3333333333333333"));
-  EXPECT_LT(text.find("3333333333333333"), text.find("1111111111111111"));
-  for (const char digit : {'2', '3', '5'})
-    EXPECT_NE(text.find("./graphproof repro 20261121-101500-3f2a/" + std::string(16, digit)),
-              std::string::npos);
-  EXPECT_TRUE(
-      text.ends_with("coverage: 5 planned = 5 ran + 0 rejected + 0 skipped + 0 not run; 2 of 10 "
-                     "required checks unexercised\n"
-                     "exit 1: product failure (smoke on sim, 0:41, run 20261121-101500-3f2a)\n"))
-      << text;
+std::string closing(const RunResult& run, const TerminalStyle& style = {.colour = false}) {
+  static const matrix::Catalogue catalogue = matrix::load_catalogue();
+  const CrossRunFacts known{.unknown = "There is no history."};
+  return closing_table(
+      run,
+      overview(run, {.catalogue = catalogue,
+                     .hazards = std::nullopt,
+                     .cross_run = known,
+                     .errors_of = [](const record::Record&) { return std::vector<ErrorFact>(); }}),
+      style);
 }
 
-TEST(ClosingTable, HasAlignedColumnsThatFit) {
-  const std::string text = closing_table(mixed_run(), {.colour = false, .columns = 60});
-  const std::size_t begin = text.find("verdict  ");
-  ASSERT_NE(begin, std::string::npos) << text;
-  const std::string table = text.substr(begin, text.find("\n\n", begin) - begin);
-  const std::size_t column = table.find("case");
-  std::size_t row = 0;
-  for (std::size_t at = 0; at != std::string::npos && at < table.size();
-       at = table.find('\n', at + 1), ++row) {
-    const std::string line =
-        table.substr(at + (row > 0), table.find('\n', at + 1) - at - (row > 0));
-    EXPECT_LE(line.size(), 60u) << line;
-    EXPECT_EQ(line[column - 1], ' ') << line;
-    EXPECT_NE(line[column], ' ') << line;
-  }
-  EXPECT_EQ(row, 6u) << table;
+TEST(ClosingTable, ShowsEachWayToFailWithItsEvidenceAndTheCommandThatReproducesIt) {
+  const std::string text = closing(mixed_run());
+  EXPECT_TRUE(
+      text.starts_with("1 case hangs in replay  fail.hang.replay  D01.lockstep\n"
+                       "  case   5555555555555555  dp=2\n"
+                       "  seen   step 3 differs\n"
+                       "  got    0.25\n"
+                       "  want   0.125\n"
+                       "  why    a stale input\n"
+                       "  try    "))
+      << text;
+  EXPECT_LT(text.find("1 case hangs"), text.find("1 case computes"));
+  EXPECT_LT(text.find("1 case computes"), text.find("1 case leaves a required check"));
+  for (const char digit : {'2', '3', '5'})
+    EXPECT_NE(text.find("  repro  ./graphproof repro 20261121-101500-3f2a/" +
+                        std::string(16, digit) + "\n"),
+              std::string::npos);
+  EXPECT_TRUE(text.ends_with(
+      "\n\nNot acceptable: 2 of 5 cases fail in 2 ways. 1 of 1 planted fault caught by its "
+      "detector. 1 case did not show what was required.\n"
+      "verdicts: 1 fail.hang.replay, 1 fail.numerics, 1 pass, 1 pass.killed, 1 unexercised\n"
+      "new: There is no history.\n"
+      "coverage: 5 planned = 5 ran + 0 rejected + 0 skipped + 0 not run; 2 of 10 required checks "
+      "unexercised\n"
+      "exit 1: product failure (smoke on sim, 0:41, run 20261121-101500-3f2a)\n"))
+      << text;
 }
 
 TEST(ClosingTable, OfLostEvidenceClaimsNoSuccess) {
   RunResult run = run_of({ended('1', "tp=2", "pass"_verdict, 90)});
   run.cases[0].record.checks.pass = 2;
   run.cases[0].checks.clear();
-  const std::string text = closing_table(run, {});
-  EXPECT_NE(text.find("the checks of 1 cases are gone"), std::string::npos) << text;
+  const std::string text = closing(run);
+  EXPECT_NE(text.find("Not shown: "), std::string::npos) << text;
+  EXPECT_NE(text.find("The checks of 1 case are gone"), std::string::npos) << text;
   EXPECT_EQ(text.find("exit 0"), std::string::npos) << text;
 }
 
@@ -130,19 +130,34 @@ TEST(ClosingTable, EscapesWhatRanksSay) {
   RunResult run = mixed_run();
   run.cases[2].record.reason = "\x1b]0;owned\x07";
   run.cases[2].record.failing[0].message.got = "\x1b[2J\nexit 0";
+  run.cases[2].record.failing[0].check = "\x1b[3J";
   run.cases[2].plan.name = "\x1b[1m";
-  const std::string text = closing_table(run, {.colour = false, .columns = 80});
+  run.cases[1].record.reason = "\x1b[2J";
+  const std::string text = closing(run);
   EXPECT_EQ(text.find('\x1b'), std::string::npos);
   EXPECT_EQ(text.find('\x07'), std::string::npos);
   EXPECT_EQ(text.find("\nexit 0"), std::string::npos);
 }
 
-TEST(ClosingTable, OfAThousandCasesShowsWhatMatters) {
+TEST(ClosingTable, OfAThousandCasesFitsOnAScreen) {
   std::vector<CaseResult> cases(1000, ended('1', "a", "pass"_verdict, 90));
   for (int i = 0; i < 50; ++i) cases.push_back(ended('2', "b", "fail.silent"_verdict, 46));
-  const std::string text = closing_table(run_of(cases), {});
-  EXPECT_LT(lines_of(text), 350u);
-  EXPECT_NE(text.find("... and 960 more acceptable cases, in summary.json"), std::string::npos);
+  const std::string text = closing(run_of(cases));
+  EXPECT_LT(lines_of(text), 24u) << text;
+  EXPECT_TRUE(text.starts_with("50 cases end without a complete result  fail.silent")) << text;
+  EXPECT_NE(text.find("  cases  2222222222222222  b\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("         and 46 more\n"), std::string::npos) << text;
+}
+
+TEST(ClosingTable, CountsTheWaysToFailThatItLeavesOut) {
+  std::vector<CaseResult> cases;
+  for (int i = 0; i < 26; ++i) {
+    cases.push_back(ended(static_cast<char>('a' + i), "a", "fail.numerics"_verdict, 60));
+    cases.back().record.failing[0].check = std::string("D01.") + static_cast<char>('a' + i);
+  }
+  const std::string text = closing(run_of(cases));
+  EXPECT_NE(text.find("and 16 more ways to fail, on the page report.html\n"), std::string::npos)
+      << text;
 }
 
 TEST(KillMatrix, HasARowPerFault) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "launcher/run/run_reports.h"
 #include "matrix/plan/plan_line.h"
 #include "reports/analysis/hazards.h"
 #include "reports/outcome/faults.h"
@@ -152,7 +153,8 @@ void show_result(const reports::RunResult& result, const std::filesystem::path& 
                             reports::read_hazards(result, surroundings.catalogue, folder), style)
                      << "\n";
   // The closing table comes last, because the end of the output stays on the screen.
-  surroundings.out << reports::closing_table(result, style) << "evidence and reports in "
+  const reports::Overview words = launcher::overview_of(result, folder, surroundings.catalogue);
+  surroundings.out << reports::closing_table(result, words, style) << "evidence and reports in "
                    << folder.string() << std::endl;
 }
 

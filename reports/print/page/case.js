@@ -135,7 +135,7 @@ async function showCase(index) {
   const failing = detail.failing.map(one => messagePart(one, repro));
   place.replaceChildren(
     element('p', {class: 'back'}, element('a', {href: linkWith({case: undefined, part: 'cases'})}, '\u2190 all cases'), ' ', neighbours(index)),
-    element('h1', {class: 'case-name'}, verdictBadge(index), observedOf(index).startsWith('fail') && ' this case ' + deed(observedOf(index), 1)),
+    element('h1', {class: 'case-name'}, verdictBadge(index), observedOf(index).startsWith('fail') && ' this case ' + data.deeds[data.cases.observed[index]]),
     ...sentenceOf(index),
     element('div', {class: 'reason kind-' + kindOf(index)}, element('p', null, element('strong', null, data.reasons[data.cases.reason[index]]),
       element('span', {class: 'quiet'}, ' (rule ' + data.cases.rule[index] + ' of docs/reference/verdicts.md' + (observedOf(index) !== verdictOf(index) ? '; observed ' + observedOf(index) : '') + ')')),

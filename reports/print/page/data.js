@@ -62,13 +62,7 @@ const kinds = {
   ok: {sign: '\u2713', label: 'acceptable'},
   skipped: {sign: '\u2013', label: 'skipped'}
 };
-const kindOfCode = {0: 'ok', 1: 'product', 3: 'infra', 4: 'coverage', 5: 'interrupted'};
-function kindOf(index) {
-  const verdict = verdictOf(index);
-  if (verdict.startsWith('skipped')) return 'skipped';
-  if (verdict === 'xfail') return 'expected';
-  return kindOfCode[data.cases.code[index]] || 'product';
-}
+function kindOf(index) { return data.kinds[data.cases.kind[index]]; }
 /** Whether the case gave a result, good or bad. */
 function ran(index) { return !/^(skipped|not_run|infra)/.test(verdictOf(index)); }
 

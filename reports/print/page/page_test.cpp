@@ -151,16 +151,24 @@ CrossRunFacts cross_run() {
   return facts;
 }
 
-PageFacts facts() {
-  return {.catalogue = &catalogue(),
-          .hazards = hazards(),
-          .detail_of = detail_of,
-          .span_of =
-              [](const record::Record& record) {
-                const auto number = static_cast<std::int64_t>(10 * record.seconds);
-                return std::optional(AttemptSpan{100 * number, 100 * number + 400});
-              },
-          .cross_run = cross_run()};
+PageFacts facts(const RunResult& result) {
+  const std::optional<record::Hazards> known = hazards();
+  const CrossRunFacts earlier = cross_run();
+  return {
+      .catalogue = &catalogue(),
+      .hazards = known,
+      .overview = overview(
+          result, {.catalogue = catalogue(),
+                   .hazards = known,
+                   .cross_run = earlier,
+                   .errors_of = [](const record::Record&) { return std::vector<ErrorFact>(); }}),
+      .detail_of = detail_of,
+      .span_of =
+          [](const record::Record& record) {
+            const auto number = static_cast<std::int64_t>(10 * record.seconds);
+            return std::optional(AttemptSpan{100 * number, 100 * number + 400});
+          },
+      .cross_run = earlier};
 }
 
 std::string axe() {
@@ -233,7 +241,7 @@ std::string asked(const RunResult& result, const std::string& hash, const std::s
       while (!document.body.dataset.ready) await pause(20);
       document.body.dataset.seen = JSON.stringify(await ask().catch(error => error.stack));
     })();)";
-  return visit(with_script(html(result, facts()), script), hash,
+  return visit(with_script(html(result, facts(result)), script), hash,
                "--dump-dom --window-size=1280,720")
       .seen();
 }
@@ -395,7 +403,7 @@ TEST(Page, AxeFindsNothingSerious) {
         .map(one => one.id + ': ' + one.nodes.map(node => node.target + ' ' + node.failureSummary)
           .slice(0, 3).join('; ')));
     })();)";
-  const std::string page = with_script(html(run(), facts()), check);
+  const std::string page = with_script(html(run(), facts(run())), check);
   for (const char* theme : {"", " --blink-settings=preferredColorScheme=0"})
     for (const char* hash : {"", "#case=0000000000000002"})
       EXPECT_EQ(visit(page, hash, std::string("--dump-dom --window-size=1280,720") + theme).seen(),
@@ -408,7 +416,7 @@ TEST(Page, PicturesInTwoWidthsAndThemesAreNotBlank) {
   const record::ScratchFolder scratch;
   const std::filesystem::path folder = kept != nullptr ? kept : scratch.path();
   std::filesystem::create_directories(folder);
-  const std::string page = html(run(), facts());
+  const std::string page = html(run(), facts(run()));
   std::vector<std::string> pictures;
   for (const char* theme : {"light", "dark"})
     for (const char* size : {"1280,720", "360,740"})
@@ -429,7 +437,7 @@ TEST(Page, PicturesInTwoWidthsAndThemesAreNotBlank) {
 
 TEST(Page, AtThreeHundredAndSixtyPixelsNothingIsWiderThanThePage) {
   // A window of Chromium is at least 500 pixels wide; a frame is as narrow as it is told to be.
-  const std::string page = with_script(html(run(), facts()), R"(
+  const std::string page = with_script(html(run(), facts(run())), R"(
     const pause = ms => new Promise(done => setTimeout(done, ms));
     (async () => {
       while (!document.body.dataset.ready) await pause(20);
@@ -476,7 +484,8 @@ TEST(Page, OfTenThousandCasesIsReadySoon) {
   // In real time, so the browser runs until it is ended. docs/benchmarks/report-page.md has the
   // time on a quiet machine; tests share theirs with others.
   const record::ScratchFolder folder;
-  std::ofstream(folder.path() / "page.html") << html(large_run(), facts());
+  const RunResult large = large_run();
+  std::ofstream(folder.path() / "page.html") << html(large, facts(large));
   const std::string command =
       "timeout 10 chromium --headless --no-sandbox --disable-gpu --no-first-run "
       "--enable-logging=stderr --v=0 --user-data-dir=" +
