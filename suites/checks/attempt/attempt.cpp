@@ -54,6 +54,10 @@ const nlohmann::json& Axes::at(std::string_view axis) const {
   return *found;
 }
 
+std::string Axes::subject() const {
+  return values_.contains("subject") ? text("subject") : "reference";
+}
+
 std::string Axes::text(std::string_view axis) const {
   if (!at(axis).is_string())
     throw std::invalid_argument(concat("axis `", axis, "` is no text; a check needs it to be one"));

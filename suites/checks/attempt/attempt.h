@@ -24,6 +24,8 @@ class Axes {
  public:
   Axes() = default;
   explicit Axes(nlohmann::json effective) : values_(std::move(effective)) {}
+  /// Whose code ran: reference also for cases from before this axis.
+  std::string subject() const;
   std::string text(std::string_view axis) const;
   std::int64_t integer(std::string_view axis) const;
   bool flag(std::string_view axis) const;

@@ -68,5 +68,34 @@ TEST(Replays, Rows) {
              });
 }
 
+TEST(Replays, RowsOfTheCompilerWhoseGraphsNobodyCanCountAhead) {
+  const auto at = [](const char* arm, std::int64_t step) {
+    return Where{.rank = 0, .kind = "replay", .arm = arm, .step = step};
+  };
+  judge_rows("D43.replays", {{"subject", "torch_compile"}, {"impl", "callables"}},
+             {
+                 {.name = "a step fell back to eager",
+                  .change = [=](Attempt& a) { set(a, at("lockstep_graph", 3), "replays", 4); },
+                  .rank = 0,
+                  .mentions = {"up to step 3", "4 replays", "8 replays"}},
+                 {.name = "the first step launched less than was captured",
+                  .change =
+                      [=](Attempt& a) {
+                        for (const std::int64_t step : {2, 3, 4, 5})
+                          set(a, at("lockstep_graph", step), "replays", 0);
+                      },
+                  .rank = 0,
+                  .mentions = {"up to step 2", "0 replays", "want 1 replays"}},
+                 {.name = "the free run launched less than lockstep",
+                  .change = [=](Attempt& a) { set(a, at("free_graph", 4), "replays", 3); },
+                  .rank = 0,
+                  .mentions = {"arm free_graph", "3 replays", "12 replays"}},
+                 {.name = "captured again",
+                  .change = [=](Attempt& a) { set(a, at("solo_graph", 11), "recaptures", 1); },
+                  .rank = 0,
+                  .mentions = {"arm solo_graph", "1 recaptures"}},
+             });
+}
+
 }  // namespace
 }  // namespace graphproof::checks
