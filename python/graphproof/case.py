@@ -2,10 +2,8 @@
 
 from graphproof.message import Error
 
-# Engines by axis `impl`, as in workloads/engine_traits/engine_traits.h. The judge counts graphs,
-# launches and warm-ups by that table.
+# Engines by axis `impl`, as in workloads/engine_traits/engine_traits.h, by which the judge counts.
 WHOLE_STEP = ("manual", "full_iteration")
-MODULES = ("callables", "local", "transformer_engine")
 
 
 class Case:
@@ -65,13 +63,20 @@ class Case:
         return 0 if self.impl == "local" else self.warmup_steps
 
     @property
-    def launches_per_step(self) -> int:
-        """Graphs that a replayed step launches (suites/checks/attempt/expected.cpp)."""
-        launches = 1
-        if self.impl in MODULES:
-            parts = max(1, len(self.modules)) if self.impl != "transformer_engine" else 1
-            launches = 2 * parts * self.stage_layers * self.microbatches
-        return launches + (1 if self.optimizer_graph else 0)
+    def evaluations(self) -> int:
+        """Batches that are evaluated: enough to warm up, capture and replay a graph of it."""
+        return self.warmup_steps + 2
+
+    @property
+    def evaluation_step(self) -> int:
+        """The step after the evaluations."""
+        return self.first_replay + 1
+
+    @property
+    def resume_step(self) -> int:
+        """The first step after the checkpoint: the resumed job has time for its warm-up and one
+        replay."""
+        return self.steps - self.first_replay - 1
 
     @property
     def stage_layers(self) -> int:

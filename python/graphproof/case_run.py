@@ -15,20 +15,28 @@ from graphproof.subjects import available, builder
 from graphproof.teardown import tear_down
 
 
+# Schedules of the subject whose model can be evaluated and saved; all others train alone.
+TORCH_SCHEDULES = ("train", "train-eval-train", "resume")
+
+
 def refuse_what_has_no_arms(case: Case) -> None:
     """Error for axes that this rank program has no arms for. The rules of the matrix keep such
     cases from being planned."""
-    for axis, allowed in (("schedule", "train"), ("shape_buckets", 0)):
-        if case.axis(axis, allowed) != allowed:
-            raise Error(f"axis {axis} of a case with subject {case.axis('subject', 'script')}",
-                        str(case.axes[axis]), str(allowed),
-                        "the arms of Python subjects train steps of one shape",
+    subject = case.axis("subject", "script")
+    schedules = TORCH_SCHEDULES if subject == "torch" else ("train",)
+    for axis, allowed in (("schedule", schedules), ("shape_buckets", (0,))):
+        if case.axis(axis, allowed[0]) not in allowed:
+            raise Error(f"axis {axis} of a case with subject {subject}", str(case.axes[axis]),
+                        " or ".join(str(value) for value in allowed),
+                        "there are no other arms for this subject",
                         "run this case with subject=reference")
 
 
-def write_unobserved(scope, device, subject, case: Case) -> None:
+def write_unobserved(scope, device, arm: Arm, case: Case) -> None:
     """Names the checks that this rank leaves no evidence for, and why. They end unexercised."""
-    checks = dict(device.unobserved)
+    checks, subject = dict(device.unobserved), arm.subject
+    if case.dropout and arm.masks.modules == 0:
+        checks["D08.masks"] = "the model has no torch.nn.Dropout whose masks could be kept"
     if case.world_size > 1:
         checks["D25.collective_ledger"] = "collectives of PyTorch's process groups are not listed"
         checks["D53.layout_reference"] = "there is no model of a single rank to compare with"
@@ -85,7 +93,7 @@ def _run_arms(parts: Parts, kept: list, inputs: list) -> None:
         # addresses is found.
         run_solo(parts, "solo_eager", False, inputs, ("eager_a", history, "eager_repeats"))
         state["results"] = history.last()
-        write_unobserved(scope, parts.device, arm.subject, case)
+        write_unobserved(scope, parts.device, arm, case)
         arm.close()
 
     def lockstep() -> None:

@@ -30,8 +30,26 @@ SGD = Schedule(start=0.1, decay=0.05, least=0.01)
 ADAM = Schedule(start=0.001, decay=0.05, least=0.0001)
 
 
+def _is_fused(optimizer, name: str) -> bool:
+    """Whether it is the optimizer `name` of Transformer Engine or of Apex, which are no subclasses
+    of torch.optim's."""
+    return type(optimizer).__name__ == name and \
+        type(optimizer).__module__.partition(".")[0] in ("transformer_engine", "apex")
+
+
 def is_adam(optimizer) -> bool:
-    return isinstance(optimizer, torch.optim.Adam)  # AdamW is one
+    """Whether its state is Adam's: exp_avg and exp_avg_sq. AdamW is one of PyTorch's Adams."""
+    return isinstance(optimizer, torch.optim.Adam) or _is_fused(optimizer, "FusedAdam")
+
+
+def is_sgd(optimizer) -> bool:
+    return type(optimizer) is torch.optim.SGD or _is_fused(optimizer, "FusedSGD")
+
+
+def adam_steps(optimizer) -> float:
+    """The number of steps in Adam's bias correction. Waits for the device if it is there."""
+    parameter, group = watched(optimizer)
+    return float(group["step"] if "step" in group else optimizer.state[parameter]["step"])
 
 
 def schedule_of(optimizer) -> Schedule:
@@ -62,17 +80,28 @@ def unknown_update(optimizer) -> str:
     for group in optimizer.param_groups:
         if group.get("maximize") or group.get("amsgrad"):
             return "maximize and amsgrad are not computed again"
-        if type(optimizer) is torch.optim.SGD and (group["momentum"] or group["dampening"]):
+        if is_sgd(optimizer) and (group["momentum"] or group["dampening"]):
             return "the update of SGD with momentum is not computed again"
-    if type(optimizer) is not torch.optim.SGD and not is_adam(optimizer):
+    if _is_fused(optimizer, "FusedAdam"):
+        if getattr(optimizer, "master_weights", None):
+            return "FusedAdam updates copies of the parameters that it does not hand out"
+        for name in ("exp_avg_dtype", "exp_avg_sq_dtype"):
+            if getattr(optimizer, name, torch.float32) != torch.float32:
+                return "FusedAdam keeps its state in a smaller type than fp32"
+        if not all(group["bias_correction"] for group in optimizer.param_groups):
+            return "the update of FusedAdam without bias correction is not computed again"
+        if not optimizer.adam_w_mode and any(g["weight_decay"] for g in optimizer.param_groups):
+            return "the update of FusedAdam with weight decay in the gradient is not computed again"
+    if not is_sgd(optimizer) and not is_adam(optimizer):
         return f"the update of {type(optimizer).__name__} is not known"
     return ""
 
 
-def effective_rate(optimizer, before: torch.Tensor, rate: float, steps: int) -> tuple:
+def effective_rate(optimizer, before: torch.Tensor, rate: float, steps: int,
+                   gradient=gradient_of) -> tuple:
     """The rate by which the watched parameter moved from `before`, and the largest error of this
-    measurement. NaN twice if the gradient is zero. `steps` counts the optimizer's steps. Waits for
-    the device."""
+    measurement. NaN twice if the gradient is zero. `steps` counts the optimizer's steps;
+    `gradient(parameter)` is what it read. Waits for the device."""
     parameter, group = watched(optimizer)
     decay = group["weight_decay"]
     start = before.double()
@@ -86,12 +115,13 @@ def effective_rate(optimizer, before: torch.Tensor, rate: float, steps: int) -> 
         # The optimizer has 1 - beta^t in fp32, where little is left of it in the first steps. The
         # base, its power and the difference are rounded; the second one enters through a root.
         half_ulps += (steps + 3) * (1 / (1 - beta1 ** steps) + 0.5 / (1 - beta2 ** steps))
-        decoupled = isinstance(optimizer, torch.optim.AdamW) or group.get("decoupled_weight_decay")
+        decoupled = isinstance(optimizer, torch.optim.AdamW) or \
+            group.get("decoupled_weight_decay") or _is_fused(optimizer, "FusedAdam")
         if decay and decoupled:
             direction = direction + decay * start
             half_ulps, roundings = half_ulps + 2, roundings + 1
     else:
-        direction = gradient_of(parameter).double()
+        direction = gradient(parameter).double()
         if decay:
             direction = direction + decay * start
             half_ulps, roundings = half_ulps + 2, roundings + 1

@@ -12,6 +12,18 @@ import torch
 from graphproof.message import Error
 
 
+def local(tensor: torch.Tensor) -> torch.Tensor:
+    """This rank's part of a distributed tensor; any other tensor as it is."""
+    return getattr(tensor, "_local_tensor", tensor)
+
+
+def gradient_of(parameter: torch.Tensor) -> torch.Tensor | None:
+    """The gradient that the optimizer reads: Megatron-Core adds them up in `main_grad`."""
+    gradient = getattr(parameter, "main_grad", None)
+    gradient = parameter.grad if gradient is None else gradient
+    return None if gradient is None else local(gradient)
+
+
 @dataclass
 class Captured:
     """A captured step, as capture() returns it.
@@ -42,13 +54,20 @@ class Subject:
     graphs     -- the names of the graphs in the order of their capture, if it is not None.
     captured_modules -- for each graph the module that it captures on its own, or None.
     generators -- generators() -> {name: torch.Generator} of the device, besides the default one,
-                  that the step draws from. The subject registers them with its graphs.
+                  that the step draws from. capture() has to register them with its graphs.
     skipped    -- how many steps the optimizer has left out so far, as a loss scaler does.
     unobserved -- check -> why the subject leaves no evidence for it.
+    gradient_read -- gradient_read(parameter) -> what the optimizer read as the gradient of one of
+                  its parameters in the last step, for optimizers of copies of the parameters.
     keeps_masks -- whether the masks of torch.nn.Dropout can be kept, for which its forward is
                   replaced.
     exclusive  -- whether the graphs of one arm must go before another arm captures, because the
                   library keeps them in one place of the process.
+    evaluate   -- evaluate(batch) -> losses, without dropout and gradients, for axis schedule
+                  train-eval-train.
+    capture_evaluation -- capture_evaluation(batch) -> Captured of it, for impl full_iteration.
+    save, load -- save() -> a checkpoint of parameters, optimizer and loss scale; load(checkpoint)
+                  puts it back without moving any tensor, for axis schedule resume.
     close      -- called once at the end of an arm, after the graphs were dropped.
     """
     model: torch.nn.Module
@@ -60,8 +79,13 @@ class Subject:
     graphs: Sequence[str] = ("training",)
     captured_modules: dict = field(default_factory=dict)
     generators: Callable = dict
+    gradient_read: Callable = gradient_of
     keeps_masks: bool = True
     exclusive: bool = False
+    evaluate: Callable | None = None
+    capture_evaluation: Callable | None = None
+    save: Callable | None = None
+    load: Callable | None = None
     skipped: Callable = lambda: 0
     unobserved: dict = field(default_factory=dict)
     close: Callable = lambda: None
@@ -88,21 +112,9 @@ def checked(subject, case) -> Subject:
     return subject
 
 
-def local(tensor: torch.Tensor) -> torch.Tensor:
-    """This rank's part of a distributed tensor; any other tensor as it is."""
-    return getattr(tensor, "_local_tensor", tensor)
-
-
 def whole(tensor: torch.Tensor) -> torch.Tensor:
     """A distributed tensor gathered from all ranks, which all call this; any other as it is."""
     return tensor.full_tensor() if hasattr(tensor, "full_tensor") else tensor
-
-
-def gradient_of(parameter: torch.Tensor) -> torch.Tensor | None:
-    """The gradient that the optimizer reads: Megatron-Core adds them up in `main_grad`."""
-    gradient = getattr(parameter, "main_grad", None)
-    gradient = parameter.grad if gradient is None else gradient
-    return None if gradient is None else local(gradient)
 
 
 def tensors_of(batch, prefix: str = "input") -> list:
@@ -141,11 +153,15 @@ def copy_into(static, batch) -> None:
         old.copy_(new)
 
 
-def capture_whole_step(step: Callable, batch, mode: str) -> Captured:
+def capture_whole_step(step: Callable, batch, mode: str, generators=()) -> Captured:
     """One graph of `step` with static inputs, as PyTorch's guide has it (whole-network capture).
-    The warm-up has happened: the arms ran eager steps on the stream of the capture before."""
+    The warm-up has happened: the arms ran eager steps on the stream of the capture before.
+    `generators`: those that the step draws from besides the default one, which PyTorch registers
+    by itself."""
     static = copied(batch)
     graph = torch.cuda.CUDAGraph()
+    for generator in generators:
+        graph.register_generator_state(generator)
     with torch.cuda.graph(graph, stream=torch.cuda.current_stream(), capture_error_mode=mode):
         losses = step(static)
 

@@ -21,6 +21,12 @@ CLEAN = (
     "impl=callables,microbatches=2,capture_mode=global,dropout=true",
     "impl=callables,modules=attn+mlp,capture_mode=global,optimizer=adam,optimizer_graph=true",
     "impl=callables,pool=per_graph,microbatches=2,capture_mode=global",
+    "impl=manual,recompute=selective(mlp),checkpoint=reentrant,optimizer_kernels=fused",
+    "impl=full_iteration,precision=bf16,autocast_cache=true",
+    "impl=full_iteration,schedule=train-eval-train,dropout=true,optimizer=adam",
+    "impl=callables,schedule=train-eval-train,dropout=true,capture_mode=global",
+    "impl=manual,schedule=resume,optimizer=adam,dropout=true",
+    "impl=full_iteration,schedule=resume,precision=fp16",
 )
 
 
@@ -208,6 +214,31 @@ class Scripts(Judged):
         self.assertEqual(batch.run(self.script(text)), [0])
         self.assert_clean(batch)
         self.assertIn("hello from the script", batch.log())
+
+    def test_a_generator_of_the_script_is_registered_and_one_that_is_not_is_caught(self):
+        text = self.template()
+        for old, new in (
+                ("    rate = torch", "    mine = torch.Generator(case.device)\n    rate = torch"),
+                ("loss = model(x)", "loss = model(x + torch.rand(x.shape, generator=mine))"),
+                ("layers=layers)", 'layers=layers, generators=lambda: {"mine": mine})')):
+            text = text.replace(old, new, 1)
+        name = "subject=script,impl=manual,dropout=true,microbatches=2"
+        batch = self.batch((name,))
+        self.assertEqual(batch.run(self.script(text)), [0], batch.log()[-2000:])
+        self.assert_clean(batch, frozenset({"D08.masks"}))
+        words = self.words(batch)
+        self.assertEqual((words["D09.registered_generators"], words["D08.generator"]),
+                         ("pass", "pass"))
+
+        forgetful = text.replace("layers=layers,", "layers=layers, capture=capture,").replace(
+            "    # Without `capture`", '''    def capture(step, inputs):
+        from graphproof.subject import capture_whole_step
+        return capture_whole_step(step, inputs, case.capture_mode)
+
+    # Without `capture`''')
+        batch = self.batch((name,))
+        batch.run(self.script(forgetful))
+        self.assertEqual(self.words(batch)["D09.registered_generators"], "fail")
 
     def test_a_script_with_a_capture_of_its_own_that_forgets_the_inputs_is_caught(self):
         text = self.template().replace(

@@ -2,6 +2,7 @@
 
 import math
 import random
+import sys
 import time
 from dataclasses import dataclass
 
@@ -14,7 +15,7 @@ from graphproof.case import Case
 from graphproof.comparison import compare
 from graphproof.device.observed_graph import Observed
 from graphproof.digest import digest, digest_of, on_host
-from graphproof.learning_rate import (effective_rate, is_adam, schedule_of, set_rate,
+from graphproof.learning_rate import (adam_steps, effective_rate, is_adam, schedule_of, set_rate,
                                       unknown_update, watched)
 from graphproof.message import Error
 from graphproof.poison import canary_words, poison
@@ -40,6 +41,18 @@ class StepInput:
     word: str
 
 
+def built(parts: Parts, graphs: bool):
+    """What build(case) returns for an arm. Error if a package of the subject cannot be imported."""
+    try:
+        return parts.build(parts.case.of_arm(graphs))
+    except ImportError as error:
+        raise Error(f"an import of subject {parts.case.axis('subject', 'script')}",
+                    f"{type(error).__name__}: {error}", "packages that can be imported",
+                    "their versions are right by the metadata, but this code does not load",
+                    f"import them alone with {sys.executable}, and install what they lack") \
+            from error
+
+
 def named(tensors: list, prefix: str) -> list:
     return [(name, tensor) for name, tensor in tensors if name.startswith(prefix)]
 
@@ -50,15 +63,17 @@ class Arm:
     `free`: nothing waits for the device between the first and the last step, except captures.
     """
 
-    def __init__(self, parts: Parts, name: str, graphs: bool, free: bool):
+    def __init__(self, parts: Parts, name: str, graphs: bool, free: bool, seed: int | None = None):
         self.parts, self.name, self.graphs, self.free = parts, name, graphs, free
+        seed = parts.case.seed if seed is None else seed
         self.index = self.fallbacks = self.eager_steps = 0
+        self.closes = []  # what drops graphs that are not of the captured step
         self.captured = self._losses = self._handed = None
         self._registered = {}
         parts.scope.enter(phase.BUILD, name, 0)
-        random.seed(parts.case.seed)
-        torch.manual_seed(parts.case.seed)
-        self.subject = checked(parts.build(parts.case.of_arm(graphs)), parts.case)
+        random.seed(seed)
+        torch.manual_seed(seed)
+        self.subject = checked(built(parts, graphs), parts.case)
         self.counters = LayerCounters(self.subject.layers,
                                       self.subject.captured_modules.values(), parts.case.device)
         self.masks = DropoutMasks(self.subject.model if self.subject.keeps_masks else None)
@@ -67,7 +82,7 @@ class Arm:
                            for name, parameter in self.subject.model.named_parameters()
                            if parameter.requires_grad]
         # Every arm draws from the same generators, so each keeps its own states between its steps.
-        torch.manual_seed(parts.case.seed)
+        torch.manual_seed(seed)
         self._states = self._generator_tensors()
 
     # ---- what a step leaves
@@ -110,6 +125,17 @@ class Arm:
         losses = [("losses", self._losses)] if self._losses is not None else []
         return losses + gradients + self.state() + self.masks.named()
 
+    # ---- checkpoints
+
+    def save(self) -> dict:
+        """A checkpoint of the subject and of the generators' states, after the last step."""
+        return {"subject": self.subject.save(), "generators": dict(self._states)}
+
+    def load(self, saved: dict) -> None:
+        """Loads a checkpoint, also under live graphs."""
+        self.subject.load(saved["subject"])
+        self._states = dict(saved["generators"])
+
     # ---- steps
 
     def run(self, index: int, step_input: StepInput):
@@ -117,7 +143,8 @@ class Arm:
         memory."""
         self.index = index
         case, scope, device = self.parts.case, self.parts.scope, self.parts.device
-        warming_up = self.graphs and index < case.first_replay
+        warming_up = self.graphs and self.captured is None and \
+            self.eager_steps < case.first_replay
         scope.enter(phase.EAGER if not self.graphs else phase.WARMUP if warming_up
                     else phase.REPLAY, self.name, index)
         for name, generator in self.generators().items():
@@ -131,7 +158,10 @@ class Arm:
             if self.graphs and not warming_up and self.captured is None:
                 self._capture(step_input.batch)
             if self.free:
+                launches = Observed.launches
                 self._step(step_input.batch)
+                if self.graphs and not warming_up:
+                    self.fallbacks += Observed.launches == launches
                 return None
             return self._inspected(index, step_input, rate, warming_up)
         finally:
@@ -150,12 +180,14 @@ class Arm:
             self.captured = self.subject.capture(self.subject.step, batch)
         else:
             self.captured = capture_whole_step(self.subject.step, batch,
-                                               self.parts.case.capture_mode)
+                                               self.parts.case.capture_mode,
+                                               self.subject.generators().values())
         if self.captured.losses is not None:
             self._losses = self.captured.losses
-        # The passes that a library runs to warm up are no steps, and eager steps do not draw their
-        # random numbers.
+        # The passes that a library runs to warm up are no steps, their launches are no replays, and
+        # eager steps do not draw their random numbers.
         self.counters.tensor.copy_(counted)
+        self.observer.replays = 0
         scope.boundary(phase.REPLAY)
         scope.enter(phase.REPLAY, self.name, self.index)
         for name, generator in self.generators().items():
@@ -300,14 +332,14 @@ class Arm:
                         effective=float(effective), bound=float(bound))
 
         if is_adam(optimizer):
-            state = optimizer.state[watched(optimizer)[0]]
-            write("optimizer_step", steps, float(state["step"]), 0)
+            write("optimizer_step", steps, adam_steps(optimizer), 0)
         if skipped > skipped_before:
             # Nothing may move in a step that was left out.
             moved = (before - local(watched(optimizer)[0].detach())).abs().max()
             write("learning_rate", 0, float(moved), 0)
             return
-        effective, bound = effective_rate(optimizer, before, rate, steps)
+        effective, bound = effective_rate(optimizer, before, rate, steps,
+                                          self.subject.gradient_read)
         write("learning_rate", rate, effective, bound)
 
     # ---- the end
@@ -317,9 +349,6 @@ class Arm:
         counters began at 0, and reading them after each step would have waited for it."""
         self.parts.device.synchronize()
         if self.graphs:
-            wanted = max(0, last + 1 - self.parts.case.first_replay) * \
-                self.parts.case.launches_per_step
-            self.fallbacks = max(0, wanted - self.observer.replays)
             self._write_replay(last, [0] * self.parts.case.stage_layers)
 
     def vote_if_not_captured(self) -> None:
@@ -335,6 +364,8 @@ class Arm:
         if self.captured is not None:
             self.captured.close()
             self.captured = None
+        while self.closes:
+            self.closes.pop()()
 
     def close(self) -> None:
         self.drop_graphs()

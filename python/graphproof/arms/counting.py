@@ -74,9 +74,11 @@ class DropoutMasks:
 
     def __init__(self, model: torch.nn.Module | None):
         self._masks = {}
+        self.modules = 0  # whose masks are kept
         for name, module in model.named_modules() if model is not None else ():
             if type(module) is torch.nn.Dropout:
                 self._keep(name, module)
+                self.modules += 1
 
     def _keep(self, name: str, module: torch.nn.Dropout) -> None:
         def forward(x):

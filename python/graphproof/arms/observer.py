@@ -16,6 +16,7 @@ class ArmObserver(Observer):
         self.captures = self.first_captures = self.replays = 0
         self.pools, self.generators = set(), 0
         self.out_of_order = 0
+        self.capturing = None        # (name, runs of its work before) of a graph besides the step's
         self._places = {}            # graph index in the process -> place in this arm's captures
         self._first_of_pool, self._last_of_pool = {}, {}
         self.announced = self.inspected = 0
@@ -56,6 +57,9 @@ class ArmObserver(Observer):
         place = self._places[info.index]
         names = arm.subject.graphs
         name = names[place] if place < len(names) else f"graph.{place}"
+        warmups = arm.eager_steps
+        if self.capturing is not None:
+            name, warmups = self.capturing
         self.pools.add(info.pool)
         self._first_of_pool.setdefault(info.pool, place)
         self.generators = max(self.generators, info.generators)
@@ -66,7 +70,7 @@ class ArmObserver(Observer):
             "capture", arm=arm.name, graph=name, status="error" if error else "ok", code=code,
             site="", message=str(error).splitlines()[0] if error else "", mode=info.mode,
             ms=info.ms, nodes=info.nodes, census=info.census, signature=info.signature,
-            pool_bytes=info.pool_bytes, warmups=arm.eager_steps, pools=len(self.pools),
+            pool_bytes=info.pool_bytes, warmups=warmups, pools=len(self.pools),
             generators=self.generators, generators_wanted=len(arm.generators()),
             counter_before=self._counter,
             # Reading the device after a failed capture may fail, and hide the capture's failure.

@@ -5,6 +5,7 @@ import time
 from graphproof import phase
 from graphproof.arms.arm import Arm, Parts, write_comparison
 from graphproof.arms.resident import resident_bytes
+from graphproof.arms.schedules import run_evaluation, run_resumed
 
 # About as long as the host needs for an eager step of a small model, and for its replay.
 EAGER_DELAY_MS, REPLAY_DELAY_MS = 10.0, 6.0
@@ -67,7 +68,7 @@ def run_lockstep(parts: Parts, inputs: list, kept: list) -> History:
     kept.append(Arm(parts, "lockstep_graph", graphs=True, free=False))
     eager, graph = kept[-2:]
     parts.scope.boundary(phase.CAPTURE)
-    history = History()
+    history, saved, schedule = History(), None, parts.case.schedule
     for step in range(parts.case.steps + 1):
         last = step == parts.case.steps
         if last:
@@ -82,7 +83,13 @@ def run_lockstep(parts: Parts, inputs: list, kept: list) -> History:
                          left, right)
         if not last:
             history.add(right)
+        if schedule == "resume" and step + 1 == parts.case.resume_step:
+            saved = graph.save()
+        if schedule == "train-eval-train" and step + 1 == parts.case.evaluation_step:
+            run_evaluation(parts, eager, graph)
     graph.vote_if_not_captured()
+    if saved is not None:
+        run_resumed(parts, inputs, history, saved)
     return history
 
 

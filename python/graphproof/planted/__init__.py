@@ -64,6 +64,9 @@ FAULTS = {
     "M301": megatron_core.mcore_wrong_microbatch,
     "M302": megatron_core.mcore_layer_graphs_kept,
     "M303": megatron_core.mcore_gradients_not_reduced,
+    "M304": callables.callable_evaluates_from_graph,
+    "M305": allocation.optimizer_state_replaced_by_load,
+    "M306": steps.captured_evaluation_with_dropout,
 }
 
 

@@ -27,3 +27,16 @@ def parameter_rebound() -> None:
         return run(self, index, step_input)
 
     Arm.run = rebinding
+
+
+def optimizer_state_replaced_by_load() -> None:
+    load = Arm.load
+
+    def replacing(self, saved):
+        load(self, saved)
+        # As an optimizer's load_state_dict may do.
+        for state in self.subject.optimizer.state.values():
+            for key, value in state.items():
+                state[key] = value.clone()
+
+    Arm.load = replacing

@@ -31,6 +31,10 @@ def callable_runs_old_forward() -> None:
     _change("if func.training == graph_training_state:", "if not func.training:")
 
 
+def callable_evaluates_from_graph() -> None:
+    _change("if func.training == graph_training_state:", "if True:")
+
+
 def callables_swap_graphs() -> None:
     _change("fwd_graphs[i],", "fwd_graphs[-1 - i],")
 

@@ -52,8 +52,8 @@ _kept = []  # the graphs of graphs_kept_alive()
 
 
 def losses_not_copied() -> None:
-    def capture(step, batch, mode):
-        captured = clean(step, batch, mode)
+    def capture(*args):
+        captured = clean(*args)
         run = captured.step
 
         def replay(fresh):

@@ -53,3 +53,7 @@ def captured_every_step() -> None:
         return run(self, index, step_input)
 
     Arm.run = forgetting
+
+
+def captured_evaluation_with_dropout() -> None:
+    _left_out_of_captures(torch.nn.Module, "eval")

@@ -13,7 +13,7 @@ from torch import nn
 
 from graphproof.case import Case
 from graphproof.message import Error
-from graphproof.subject import Captured, Subject
+from graphproof.subject import Captured, Subject, gradient_of
 from graphproof.subjects import megatron_core_config as translated
 from graphproof.subjects.translation import require
 
@@ -152,6 +152,15 @@ class MegatronTraining:
             return torch.zeros(case.microbatches, device="cuda")
         return torch.stack([one["lm loss"] for one in reduced]).clone()
 
+    def gradient_read(self, parameter: torch.Tensor) -> torch.Tensor | None:
+        """The gradient of a parameter of the optimizer. In bf16 these are copies in fp32, which
+        model parameters refer to as `main_param`; their gradient is the model parameter's
+        `main_grad`, in which it was also clipped, and their own is dropped after the step."""
+        for of_model in (p for chunk in self.chunks for p in chunk.parameters()):
+            if getattr(of_model, "main_param", None) is parameter:
+                return gradient_of(of_model)
+        return gradient_of(parameter)
+
     # ---- graphs
 
     def capture(self, step, batch: list) -> Captured:
@@ -219,12 +228,12 @@ def build(case: Case) -> Subject:
         "D41.schedule": "Megatron-Core's schedule does not tell in which order it ran",
         "D42.recompute": "Megatron-Core keeps no record of what it recomputes",
         "D40.expert_ledger": "Megatron-Core's dispatchers do not count tokens by expert"}
-    if case.optimizer == "sgd" and translated.is_bf16(case):
+    if case.optimizer == "sgd" and case.distributed_optimizer:
         unobserved["D04.learning_rate"] = \
-            "Megatron-Core drops the gradients of its main parameters at the end of a step"
+            "Megatron-Core does not tell which part of a gradient a rank's share of it is"
     return Subject(model=nn.ModuleList(training.chunks), step=training.step, batch=training.batch,
                    optimizer=inner, layers=layers_of(training.chunks), capture=training.capture,
-                   graphs=(), generators=tracked_generators,
+                   graphs=(), generators=tracked_generators, gradient_read=training.gradient_read,
                    keeps_masks=False, exclusive=True, unobserved=unobserved,
                    close=training.close)
 

@@ -76,7 +76,6 @@ def build(case: Case) -> Subject:
                   "D05.operands_alive": "compiled code calls kernels past PyTorch's operators"}
     if case.impl == "callables":
         unobserved.update({
-            "D43.replays": "the compiler decides how many graphs a step has",
             "D18.coverage": "the compiler decides which of its graphs count a layer",
             "D37.modules_warmed_up": "the compiler warms up compiled regions and no modules"})
     return Subject(model=training.model, step=training.step, optimizer=training.optimizer,

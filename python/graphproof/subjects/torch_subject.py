@@ -117,5 +117,7 @@ def build(case: Case) -> Subject:
     return Subject(model=training.model, step=training.step, optimizer=training.optimizer,
                    batch=lambda step: make_batch(case, step), layers=training.layers,
                    capture=capture, graphs=names, captured_modules=captured,
-                   unobserved=unobserved,
+                   unobserved=unobserved, evaluate=training.evaluate,
+                   capture_evaluation=training.capture_evaluation, save=training.save,
+                   load=training.load,
                    skipped=lambda: int(training.skipped_steps))

@@ -123,7 +123,60 @@ class Training:
         self.update()
         return losses
 
+    def evaluate(self, batch: dict) -> torch.Tensor:
+        """Losses [microbatches] without dropout and gradients, between two training steps."""
+        self.model.eval()
+        with torch.no_grad(), self.autocast():
+            losses = [self.model(tokens, labels)
+                      for tokens, labels in zip(batch["tokens"], batch["labels"])]
+        self.model.train()
+        return torch.stack(losses)
+
+    # ---- checkpoints
+
+    def save(self) -> dict:
+        """Copies of everything that a later step depends on, besides generators."""
+        places = {parameter: place for place, parameter in enumerate(self.parameters)}
+        return {"parameters": [parameter.detach().clone() for parameter in self.parameters],
+                "optimizer": [(places[parameter], copied(dict(state)))
+                              for parameter, state in self.optimizer.state.items()],
+                "scaler": self.scaler.state_dict() if self.scaler else None,
+                "skipped_steps": self.skipped_steps.clone()}
+
+    def load(self, saved: dict) -> None:
+        """Puts a checkpoint back. Values are copied into the tensors that are there, because a live
+        graph knows their addresses; an optimizer's load_state_dict would replace the tensors."""
+        with torch.no_grad():
+            for parameter, value in zip(self.parameters, saved["parameters"]):
+                parameter.copy_(value)
+        for place, values in saved["optimizer"]:
+            state = self.optimizer.state[self.parameters[place]]
+            for key, value in values.items():
+                if isinstance(state.get(key), torch.Tensor):
+                    state[key].copy_(value)
+                else:
+                    state[key] = copied(value)
+        if self.scaler:
+            self.scaler.load_state_dict(saved["scaler"])
+        self.skipped_steps.copy_(saved["skipped_steps"])
+
     # ---- captures
+
+    def capture_evaluation(self, batch: dict) -> Captured:
+        """A graph of evaluation, in a pool of its own: it is launched between steps, in no fixed
+        order with theirs."""
+        static, graph = copied(batch), torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph, stream=torch.cuda.current_stream(),
+                              capture_error_mode=self.case.capture_mode):
+            losses = self.evaluate(static)
+
+        def replay(fresh):
+            copy_into(static, fresh)
+            graph.replay()
+            return losses.clone()
+
+        return Captured(step=replay, inputs=dict(tensors_of(static)), losses=losses,
+                        close=graph.reset)
 
     def captured_update(self, graphs: list):
         """The optimizer: eager, or with axis optimizer_graph a graph in the pool of the others."""

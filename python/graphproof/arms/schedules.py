@@ -1,0 +1,117 @@
+"""What schedules other than train add to lockstep: evaluation between two steps, and a job that
+resumes from a checkpoint."""
+
+from graphproof import phase
+from graphproof.arms.arm import Arm, Parts, write_comparison
+from graphproof.device.observed_graph import Observed
+from graphproof.digest import on_host
+from graphproof.poison import canary_words, poison
+
+OTHER_SEED = 1  # added to the seed of the run: what a resumed job draws by itself must not matter
+VALIDATION = "validation"  # the graph of evaluation, as the judge knows it
+
+
+class Evaluator:
+    """The evaluations of one arm. With impl full_iteration a graph arm captures a graph of its own
+    for them, after as many eager evaluations as steps are warmed up with; any other arm evaluates
+    eagerly."""
+
+    def __init__(self, arm: Arm):
+        self._arm, self._captured, self._addresses = arm, None, {}
+        self.evaluations = self.captures = self.replays = self.announced = 0
+
+    def losses(self, number: int, batch) -> list:
+        """[("evaluation_losses", tensor)] in host memory of evaluation `number`. Waits for it."""
+        arm = self._arm
+        case, scope, observer = arm.parts.case, arm.parts.scope, arm.observer
+        scope.enter(phase.REPLAY if arm.graphs else phase.EAGER, arm.name, arm.index)
+        Observed.observer = observer
+        launches = Observed.launches
+        captured, replayed = (observer.captures, observer.replays) if observer else (0, 0)
+        try:
+            if arm.graphs and case.impl == "full_iteration" and number >= case.warmup_steps \
+                    and self._captured is None:
+                observer.capturing = (VALIDATION, number)
+                self._captured = arm.subject.capture_evaluation(batch)
+                arm.closes.append(self._captured.close)
+            if self._captured is None:
+                losses = arm.subject.evaluate(batch)
+                arm.parts.device.synchronize()
+            else:
+                losses = self._replayed(batch)
+        finally:
+            Observed.observer = None
+            if observer:
+                observer.capturing = None
+                self.captures += observer.captures - captured
+                self.replays += Observed.launches - launches
+                # The lines of training steps do not count them.
+                observer.first_captures += observer.captures - captured
+                observer.replays = replayed
+        self.evaluations += 1
+        return on_host([("evaluation_losses", losses)])
+
+    def _replayed(self, batch):
+        arm, captured = self._arm, self._captured
+        outputs = [("evaluation_losses", captured.losses)]
+        tensors = [(f"input:{name}", tensor) for name, tensor in captured.inputs.items()] + outputs
+        now = {name: tensor.data_ptr() for name, tensor in tensors}
+        self._addresses = self._addresses or now
+        moved = [{"tensor": name, "captured": f"0x{self._addresses[name]:x}",
+                  "now": f"0x{address:x}"} for name, address in now.items()
+                 if self._addresses[name] != address]
+        arm.parts.scope.write("address", arm=arm.name, step=arm.index, graph=VALIDATION,
+                              registered=len(self._addresses), moved=moved)
+        filled, launches = poison(outputs), Observed.launches
+        arm.observer.begin_step()
+        losses = captured.step(batch)
+        arm.parts.device.synchronize()
+        self.announced += arm.observer.announced
+        arm.parts.scope.write(
+            "poison", arm=arm.name, step=arm.index, outputs=1, compared=1, bytes=filled,
+            canary_words=canary_words(outputs), launches=Observed.launches - launches,
+            announced=arm.observer.announced, inspected=arm.observer.inspected, unregistered=[])
+        return losses
+
+
+def run_evaluation(parts: Parts, eager: Arm, graph: Arm) -> None:
+    """Evaluates batches that no step has seen in both arms, and at the end the first one again."""
+    case = parts.case
+    left, right = Evaluator(eager), Evaluator(graph)
+    first = None
+    for number in range(case.evaluations):
+        batch = graph.subject.batch(case.steps + number)
+        expected, found = left.losses(number, batch), right.losses(number, batch)
+        first = first or found
+        parts.scope.enter(phase.COMPARE, graph.name, graph.index)
+        write_comparison(parts, eager.name, graph.name, "evaluation", number, "fresh", expected,
+                         found)
+    again = right.losses(case.evaluations, graph.subject.batch(case.steps))
+    write_comparison(parts, graph.name, graph.name, "evaluation_repeats", case.evaluations, "fresh",
+                     first, again)
+    parts.scope.write("evaluated", arm=graph.name, step=case.evaluation_step,
+                      evaluations=right.evaluations, captures=right.captures,
+                      replays=right.replays, announced=right.announced)
+
+
+def run_resumed(parts: Parts, inputs: list, history, saved: dict) -> None:
+    """A job that loads the checkpoint into a new model, warms up and captures; then the checkpoint
+    is loaded again, under its live graphs. Both end as the job that saved it did."""
+    case = parts.case
+    arm = Arm(parts, "resumed", graphs=True, free=True, seed=case.seed + OTHER_SEED)
+    parts.scope.boundary(phase.CAPTURE)
+    for name in ("resumed", "loaded"):
+        arm.load(saved)
+        for index in range(case.resume_step, case.steps):
+            arm.run(index, inputs[index])
+            parts.device.synchronize()
+            left = history.at(index)
+            if left is not None:
+                parts.scope.enter(phase.COMPARE, arm.name, index)
+                write_comparison(parts, "lockstep_graph", name, name, index, inputs[index].word,
+                                 left, on_host(arm.outputs()))
+    parts.scope.write("resumed", arm="resumed", step=case.resume_step,
+                      replays=arm.observer.replays)
+    arm.vote_if_not_captured()
+    parts.scope.enter(phase.TEARDOWN_GRAPH, arm.name, case.steps)
+    arm.close()
