@@ -2,15 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
-#include <cstdint>
 #include <cstdio>
 #include <map>
 #include <set>
 #include <utility>
 
-#include "reports/analysis/groups.h"
 #include "reports/outcome/standing.h"
 
 namespace graphproof::reports {
@@ -59,103 +56,23 @@ std::vector<StackChange> stack_changes(const std::map<std::string, std::string>&
 
 namespace {
 
-/// Which cases are meant, one bit for each compared case.
-class CaseSet {
+/// The compared cases, whose axis values are only read if a group has cases.
+class Compared {
  public:
-  explicit CaseSet(std::size_t cases) : words_((cases + 63) / 64) {}
-  void insert(std::size_t index) { words_[index / 64] |= std::uint64_t{1} << (index % 64); }
-  int size() const { return common(*this); }
-  /// How many cases both sets have.
-  int common(const CaseSet& other) const {
-    int count = 0;
-    for (std::size_t i = 0; i < words_.size(); ++i)
-      count += std::popcount(words_[i] & other.words_[i]);
-    return count;
-  }
-  CaseSet operator&(const CaseSet& other) const {
-    CaseSet both = *this;
-    for (std::size_t i = 0; i < words_.size(); ++i) both.words_[i] &= other.words_[i];
-    return both;
+  explicit Compared(std::vector<const CaseResult*> cases) : cases_(std::move(cases)) {}
+
+  Explanation explain(const std::set<std::string>& ids) {
+    if (!values_) values_.emplace(cases_);
+    std::vector<std::size_t> inside, others;
+    for (std::size_t i = 0; i < cases_.size(); ++i)
+      (ids.contains(cases_[i]->plan.id) ? inside : others).push_back(i);
+    return values_->explain(inside, others, HoldsFor::most);
   }
 
  private:
-  std::vector<std::uint64_t> words_;
+  std::vector<const CaseResult*> cases_;
+  std::optional<AxisValues> values_;
 };
-
-/// The axis values of a set of cases, and which cases have each. A value that all have
-/// distinguishes nothing and is left out.
-class AxisValues {
- public:
-  struct Value {
-    std::string axis, value;
-    CaseSet cases;
-  };
-
-  explicit AxisValues(const std::vector<const CaseResult*>& cases) : size_(cases.size()) {
-    // By axis and value. Values are compared as they are, because spelling each of the hundred axes
-    // of ten thousand cases takes longer than everything else here.
-    std::map<std::string, std::map<json, CaseSet>, std::less<>> sets;
-    for (std::size_t i = 0; i < cases.size(); ++i) {
-      index_.emplace(cases[i]->plan.id, i);
-      const json& axes = cases[i]->plan.axes;
-      for (auto axis = axes.begin(); axis != axes.end(); ++axis)
-        sets[axis.key()].try_emplace(*axis, cases.size()).first->second.insert(i);
-    }
-    for (auto& [axis, values] : sets)
-      for (auto& [value, set] : values)
-        if (set.size() < static_cast<int>(cases.size()))
-          values_.push_back({axis, literal(value), std::move(set)});
-  }
-
-  /// Single values and pairs of them, the one that distinguishes `ids` from the other cases best
-  /// first.
-  std::vector<Explanation> explain(const std::set<std::string>& ids) const;
-
- private:
-  std::size_t size_;
-  std::map<std::string, std::size_t> index_;
-  std::vector<Value> values_;
-};
-
-std::vector<Explanation> AxisValues::explain(const std::set<std::string>& ids) const {
-  constexpr std::size_t kShown = 3;
-  CaseSet inside(size_);
-  for (const std::string& id : ids)
-    if (const auto found = index_.find(id); found != index_.end()) inside.insert(found->second);
-  const int in_group = inside.size(), others = static_cast<int>(size_) - in_group;
-  if (in_group == 0 || others == 0) return {};
-
-  std::vector<Explanation> found;
-  const auto add = [&](std::string expression, const CaseSet& cases) {
-    Explanation one{.expression = std::move(expression), .inside = cases.common(inside)};
-    one.outside = cases.size() - one.inside;
-    // It explains something only if it is more common inside than outside.
-    if (one.inside / static_cast<double>(in_group) > one.outside / static_cast<double>(others))
-      found.push_back(std::move(one));
-  };
-  std::vector<const Value*> present;
-  for (const Value& value : values_)
-    if (value.cases.common(inside) > 0) present.push_back(&value);
-  const auto equation = [](const Value& value) { return value.axis + " == " + value.value; };
-  for (const Value* value : present) add(equation(*value), value->cases);
-  for (std::size_t i = 0; i < present.size(); ++i)
-    for (std::size_t j = i + 1; j < present.size(); ++j)
-      if (present[i]->axis != present[j]->axis)
-        add(equation(*present[i]) + " and " + equation(*present[j]),
-            present[i]->cases & present[j]->cases);
-  // First those that are right about the most cases, then the shortest, then by name, so that the
-  // same input gives the same order.
-  const auto wrong = [&](const Explanation& one) { return in_group - one.inside + one.outside; };
-  std::stable_sort(found.begin(), found.end(),
-                   [&](const Explanation& left, const Explanation& right) {
-                     return std::pair(wrong(left), left.expression.size()) <
-                            std::pair(wrong(right), right.expression.size());
-                   });
-  // An expression that is wrong about as many cases as changed explains nothing.
-  std::erase_if(found, [&](const Explanation& one) { return wrong(one) >= in_group; });
-  if (found.size() > kShown) found.resize(kShown);
-  return found;
-}
 
 /// Collects the cases of a group.
 struct Grouping {
@@ -318,11 +235,10 @@ Comparison compare(const RunResult& left, const RunResult& right,
                    [](const CaseDrift& one, const CaseDrift& other) {
                      return one.drift.drift_class > other.drift.drift_class;
                    });
-  std::optional<AxisValues> values;  // only read if a group has cases
+  Compared explained(compared);
   const auto done = [&](const Grouping& group) -> ChangeGroup {
     if (group.changes.empty()) return {};
-    if (!values) values.emplace(compared);
-    return {group.changes, values->explain(group.ids)};
+    return {group.changes, explained.explain(group.ids)};
   };
   result.broke = done(broke);
   result.healed = done(healed);
@@ -335,7 +251,7 @@ Comparison compare(const RunResult& left, const RunResult& right,
     std::vector<const CaseResult*> with_lost = compared;
     for (const CaseResult& one : right.cases)
       if (lost.ids.contains(one.plan.id)) with_lost.push_back(&one);
-    result.lost = {lost.changes, AxisValues(with_lost).explain(lost.ids)};
+    result.lost = {lost.changes, Compared(with_lost).explain(lost.ids)};
   }
   return result;
 }
@@ -384,7 +300,7 @@ json to_json(const ChangeGroup& group) {
     }
     cases.push_back(value);
   }
-  for (const Explanation& one : group.explained_by)
+  if (const Explanation& one = group.explained_by; !one.expression.empty())
     explained.push_back(
         {{"expression", one.expression}, {"inside", one.inside}, {"outside", one.outside}});
   return {{"cases", cases}, {"explained_by", explained}};

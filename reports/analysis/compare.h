@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "reports/analysis/drift.h"
+#include "reports/analysis/explain.h"
 #include "reports/analysis/intervals.h"
 #include "reports/outcome/run_result.h"
 #include "reports/record/verdict/exit_code.h"
@@ -45,18 +46,11 @@ struct CaseChange {
   double ratio = 0;         // right / left; 0 if the verdict differs
 };
 
-/// An expression that distinguishes the cases of a group from the other compared cases. It is true
-/// for `inside` cases of the group and for `outside` of the others.
-struct Explanation {
-  std::string expression;  // "allocator == expandable and impl == full_iteration"
-  int inside = 0, outside = 0;
-};
-
 /// The cases that changed in one way.
 struct ChangeGroup {
   std::vector<CaseChange> cases;
-  /// The best first, at most three; empty if no value distinguishes the cases.
-  std::vector<Explanation> explained_by;
+  /// What distinguishes most of them from the other compared cases.
+  Explanation explained_by;
 };
 
 /// How a figure changed over all cases that passed in both runs and have it in both. A ratio is

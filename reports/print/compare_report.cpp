@@ -57,10 +57,11 @@ Section group_section(const NamedGroup& named, const ChangeGroup& group) {
       std::string(named.name) + " (" + named.meaning + "): " + std::to_string(group.cases.size()),
       {},
       {"case", "before", "now", "change", "name"}};
-  for (const Explanation& one : group.explained_by)
+  if (const Explanation& one = group.explained_by; !one.expression.empty())
     section.lines.push_back("distinguished by " + one.expression + ": true for " +
                             std::to_string(one.inside) + " of them and " +
-                            std::to_string(one.outside) + " others");
+                            std::to_string(one.outside) + " of " + std::to_string(one.others) +
+                            " others");
   if (const std::string rest = more(group.cases.size()); !rest.empty())
     section.lines.push_back(rest);
   for (std::size_t i = 0; i < std::min(group.cases.size(), kShownCases); ++i) {

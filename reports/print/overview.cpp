@@ -108,7 +108,7 @@ std::vector<OverviewLine> cures(const FailureGroup& group, const RunResult& run,
 /// Where the group is: the values that its cases have in common, or its only case.
 OverviewLine where(const FailureGroup& group, const RunResult& run) {
   const std::size_t count = group.cases.size();
-  const CommonValues& common = group.common;
+  const Explanation& common = group.common;
   if (!common.expression.empty())
     return {"where", common.expression,
             (common.outside == 0 ? "all " : "holds for all ") + std::to_string(count) +
