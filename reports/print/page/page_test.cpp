@@ -1,13 +1,21 @@
 // The page in a real browser: headless Chromium runs it, and the tests look at the resulting
 // document, at what it says on its console, and at pictures of it. With GRAPHPROOF_PICTURES=FOLDER
 // the pictures stay there.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <openssl/evp.h>
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <chrono>
 #include <cmath>
+#include <csignal>
 #include <cstdlib>
 #include <fstream>
+#include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "matrix/expression/expression.h"
@@ -230,6 +238,110 @@ Visit visit(const std::string& page, const std::string& hash, const std::string&
   return made;
 }
 
+/// A browser that is spoken to through pipes (the DevTools protocol), for what needs a real click:
+/// a script's own click may not write to the clipboard. It ends with this object.
+class Conversation {
+ public:
+  explicit Conversation(const std::string& page) {
+    std::ofstream(folder_.path() / "page.html") << page;
+    int to[2], from[2];
+    if (::pipe(to) != 0 || ::pipe(from) != 0) throw std::runtime_error("no pipe");
+    browser_ = ::fork();
+    if (browser_ == 0) {
+      // The browser reads from 3 and writes to 4.
+      const int in = ::fcntl(to[0], F_DUPFD, 10), out = ::fcntl(from[1], F_DUPFD, 10);
+      ::dup2(in, 3);
+      ::dup2(out, 4);
+      ::dup2(::open("/dev/null", O_RDWR), 2);
+      ::execlp("chromium", "chromium", "--headless", "--no-sandbox", "--disable-gpu",
+               "--no-first-run", "--remote-debugging-pipe",
+               ("--user-data-dir=" + (folder_.path() / "profile").string()).c_str(), nullptr);
+      ::_exit(127);
+    }
+    ::close(to[0]);
+    ::close(from[1]);
+    to_ = to[1];
+    from_ = from[0];
+    const nlohmann::json target =
+        call("Target.createTarget", {{"url", "file://" + (folder_.path() / "page.html").string()}});
+    session_ =
+        call("Target.attachToTarget", {{"targetId", target.at("targetId")}, {"flatten", true}})
+            .at("sessionId");
+    wait_for("document.body && document.body.dataset.ready");
+  }
+  ~Conversation() {
+    ::close(to_);  // a browser without its peer ends
+    ::close(from_);
+    for (int i = 0; i < 100 && ::waitpid(browser_, nullptr, WNOHANG) == 0; ++i) {
+      if (i == 50) ::kill(browser_, SIGKILL);
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+  }
+  Conversation(const Conversation&) = delete;
+  Conversation& operator=(const Conversation&) = delete;
+
+  nlohmann::json call(const std::string& method, const nlohmann::json& parameters) {
+    nlohmann::json message = {{"id", ++last_id_}, {"method", method}, {"params", parameters}};
+    if (!session_.empty() && !method.starts_with("Browser.")) message["sessionId"] = session_;
+    const std::string text = message.dump();
+    if (::write(to_, text.c_str(), text.size() + 1) < 0) throw std::runtime_error("no browser");
+    for (;;) {
+      const nlohmann::json answer = nlohmann::json::parse(next_message());
+      if (answer.value("id", 0) != last_id_) continue;  // an event
+      if (answer.contains("error")) throw std::runtime_error(answer.dump());
+      return answer.at("result");
+    }
+  }
+  /// The value of an expression in the page; of a promise what it becomes.
+  nlohmann::json evaluate(const std::string& expression) {
+    const nlohmann::json answer =
+        call("Runtime.evaluate",
+             {{"expression", expression}, {"awaitPromise", true}, {"returnByValue", true}});
+    return answer.at("result").value("value", nlohmann::json(answer.dump()));
+  }
+  /// Until the expression is true in the page; throws after half a minute.
+  void wait_for(const std::string& condition) {
+    for (int i = 0; i < 600; ++i) {
+      if (evaluate("!!(" + condition + ")") == true) return;
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+    throw std::runtime_error("the page never gets to " + condition);
+  }
+  /// Clicks at the middle of the element.
+  void click(const std::string& selector) {
+    const nlohmann::json at = nlohmann::json::parse(
+        evaluate("(() => { const box = document.querySelector(" + nlohmann::json(selector).dump() +
+                 ").getBoundingClientRect(); return JSON.stringify({x: box.x + box.width / 2, "
+                 "y: box.y + box.height / 2}); })()")
+            .get<std::string>());
+    for (const char* type : {"mousePressed", "mouseReleased"})
+      call("Input.dispatchMouseEvent",
+           {{"type", type}, {"x", at["x"]}, {"y", at["y"]}, {"button", "left"}, {"clickCount", 1}});
+  }
+
+ private:
+  std::string next_message() {
+    for (;;) {
+      if (const std::size_t end = read_.find('\0'); end != std::string::npos) {
+        const std::string message = read_.substr(0, end);
+        read_.erase(0, end + 1);
+        return message;
+      }
+      pollfd ready{.fd = from_, .events = POLLIN, .revents = 0};
+      char part[4096];
+      const ssize_t got =
+          ::poll(&ready, 1, 60'000) == 1 ? ::read(from_, part, sizeof part) : ssize_t{-1};
+      if (got <= 0) throw std::runtime_error("chromium does not answer; ./graphproof installs it");
+      read_.append(part, static_cast<std::size_t>(got));
+    }
+  }
+
+  const record::ScratchFolder folder_;
+  pid_t browser_ = -1;
+  int to_ = -1, from_ = -1, last_id_ = 0;
+  std::string session_, read_;
+};
+
 /// What `body` returns, run in the page once it is ready; `body` may await.
 std::string asked(const RunResult& result, const std::string& hash, const std::string& body) {
   const std::string script = "async function ask() {\n" + body + R"(
@@ -351,6 +463,29 @@ TEST(Page, EveryPlotOfTheRunHasPixels) {
             "[4,4,4,2,2,3]");
 }
 
+TEST(Page, PlotsThatNeverCameIntoViewArePrinted) {
+  EXPECT_EQ(asked(run(), "", R"(
+    await echartsReady();
+    const undrawn = () => [...document.querySelectorAll('#run .plot')]
+      .filter(node => !node.dataset.drawn).length;
+    const before = undrawn();
+    dispatchEvent(new Event('beforeprint'));  // what returns from it is what is printed
+    const painted = canvas => new Set(canvas.getContext('2d')
+      .getImageData(0, 0, canvas.width, canvas.height).data).size > 4;
+    return [before > 1, undrawn(),
+            [...document.querySelectorAll('#run .plot canvas')].filter(painted).length];)"),
+            "[true,0,3]");
+  const record::ScratchFolder folder;
+  const std::filesystem::path file = folder.path() / "page.pdf";
+  visit(html(run(), facts(run())), "", "--window-size=1280,720 --print-to-pdf=" + file.string());
+  const std::string printed = record::read_text(file), words = "/Subtype /Image";
+  int images = 0;
+  for (std::size_t at = printed.find(words); at != std::string::npos;
+       at = printed.find(words, at + 1))
+    ++images;
+  EXPECT_GE(images, 3) << "a canvas becomes an image";
+}
+
 TEST(Page, ACaseShowsWhyWhatToRunAndItsArms) {
   const std::string seen = asked(run(), "#case=0000000000000002", R"(
     await pause(300);
@@ -368,6 +503,20 @@ TEST(Page, ACaseShowsWhyWhatToRunAndItsArms) {
             "weight was rebound\",1,\"NCCL WARN <b>bold</b>\",\"fail.numerics impl=manual,tp=1\","
             "false]")
       << "one plot for each of eight; no markup of a rank became part of the page; no raw JSON";
+}
+
+TEST(Page, ACopyButtonCopiesTheLineNextToIt) {
+  Conversation browser(html(run(), facts(run())));
+  browser.evaluate("location.hash = '#case=0000000000000002'");
+  browser.wait_for("document.body.dataset.shown === '0000000000000002'");
+  browser.click(".reason .copy");
+  browser.wait_for("document.querySelector('.reason .copy').textContent !== 'copy'");
+  EXPECT_EQ(browser.evaluate("document.querySelector('.reason .copy').textContent"), "copied");
+  EXPECT_EQ(browser.evaluate("document.getElementById('spoken').textContent"), "copied");
+  browser.call("Browser.grantPermissions",
+               {{"permissions", {"clipboardReadWrite", "clipboardSanitizedWrite"}}});
+  EXPECT_EQ(browser.evaluate("navigator.clipboard.readText()"),
+            "./graphproof repro 20261121-101500-3f2a/0000000000000002");
 }
 
 TEST(Page, SaysWhatIsNewAndWhatEarlierRunsSaidOfACase) {

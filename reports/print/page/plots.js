@@ -1,5 +1,6 @@
-// Plots: ECharts, unpacked when the first plot comes into view. Every plot can be zoomed with the
-// wheel or by dragging its slider. Colours come from the style sheet, so plots follow the theme.
+// Plots: ECharts, unpacked when the first plot comes into view, or soon after the page is ready. Every plot can
+// be zoomed with the wheel or by dragging its slider. Colours come from the style sheet, so plots
+// follow the theme. Paper shows every plot, also those that never came into view.
 
 let loading = null;
 function echartsReady() {
@@ -30,6 +31,10 @@ const resized = new ResizeObserver(entries => {
 
 async function draw(node) {
   await echartsReady();
+  drawNow(node);
+}
+/** Draws at once. The library is there already. */
+function drawNow(node) {
   if (!node.isConnected) return;
   const {options, onclick, group} = drawn.get(node);
   const chart = echarts.getInstanceByDom(node) || echarts.init(node, null, {renderer: 'canvas'});
@@ -42,6 +47,11 @@ async function draw(node) {
   }
   node.dataset.drawn = 'yes';
 }
+/** A print takes the page as it is when this returns, so nothing can be awaited. */
+addEventListener('beforeprint', () => {
+  if (!window.echarts) return;
+  for (const node of drawn.keys()) if (!node.dataset.drawn && node.offsetWidth) drawNow(node);
+});
 function redrawPlots() {
   for (const node of drawn.keys()) {
     if (!node.isConnected) drawn.delete(node);
