@@ -97,13 +97,13 @@ int main(int argc, char** argv) {
   reports::RunResult result;
   row("read a run with the checks of its cases",
       seconds([&] { result = launcher::read_run(right); }), "");
-  std::string text;
-  row("its machine formats", seconds([&] {
-        for (const reports::Format& format : reports::formats()) text += format.text(result, right);
-      }),
-      "");
   row("all of its reports in the run folder",
       seconds([&] { launcher::write_reports(result, right); }), "5");
+  row("its machine formats", seconds([&] {
+        for (const reports::Format& format : reports::formats())
+          record::write_atomically(right / "format", format.text(result, right));
+      }),
+      "");
   result = {};
 
   reports::RunResult before, now;
@@ -112,7 +112,9 @@ int main(int argc, char** argv) {
         now = launcher::read_verdicts(right);
         const auto comparison =
             reports::compare(before, now, reports::drifts(before, left, now, right));
-        text = reports::compare_report(comparison, {}, reports::CompareFormat::text);
+        record::write_atomically(
+            scratch.path() / "compare",
+            reports::compare_report(comparison, {}, reports::CompareFormat::text));
       }),
       "3");
   reports::History history(scratch.path() / "history.db", reports::Database::Mode::write);

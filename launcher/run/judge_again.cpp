@@ -57,9 +57,7 @@ JudgedRun::JudgedRun(const fs::path& folder)
     : run_(record::run_from(record::read_json(folder / "run.json"), folder / "run.json")),
       plan_(record::plan_from(record::read_text(folder / "plan.jsonl"), folder / "plan.jsonl")) {
   if (std::error_code absent; fs::exists(folder / "summary.json", absent))
-    wall_seconds_ =
-        record::summary_from(record::read_json(folder / "summary.json"), folder / "summary.json")
-            .wall_seconds;
+    wall_seconds_ = record::read_summary_head(folder / "summary.json").wall_seconds;
   for (const record::PlanLine& line : plan_)
     for (const int number : ended_attempts(folder, line.id)) {
       const std::string attempt = attempt_folder(line.id, number);

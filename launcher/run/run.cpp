@@ -78,7 +78,7 @@ double seconds_so_far(const fs::path& folder) {
   if (const fs::path file = folder / "live.json"; fs::exists(file, absent))
     return record::live_from(record::read_json(file), file).elapsed_seconds;
   if (const fs::path file = folder / "summary.json"; fs::exists(file, absent))
-    return record::summary_from(record::read_json(file), file).wall_seconds;
+    return record::read_summary_head(file).wall_seconds;
   return 0;
 }
 

@@ -92,14 +92,10 @@ reports::Overview overview_of(const reports::RunResult& result, const fs::path& 
 }
 
 void write_reports(const reports::RunResult& result, const fs::path& folder) {
-  reports::Junit junit(result.run.profile, result.run_name, [&] {
-    std::vector<record::PlanLine> plan;
-    for (const reports::CaseResult& one : result.cases) plan.push_back(one.plan);
-    return plan;
-  }());
-  for (const reports::CaseResult& one : result.cases) junit.add(one.record);
-  junit.write(folder / "junit.xml");
-  record::write_json(folder / "summary.json", record::to_json(reports::summary(result)));
+  reports::Junit(result).write(folder / "junit.xml");
+  record::AtomicFile summary(folder / "summary.json");
+  reports::put_summary(result, [&](std::string_view piece) { summary.append(piece); });
+  summary.commit();
   const matrix::Catalogue catalogue = matrix::load_catalogue();
   Facts facts(result, folder, catalogue);
   std::string hazard_section;
@@ -123,7 +119,7 @@ reports::RunResult read_run(const fs::path& folder) {
   std::error_code absent;
   if (!fs::exists(file, absent))
     return reports::read_run_result(folder, reports::Ending::interrupted, 0);
-  const record::Summary summary = record::summary_from(record::read_json(file), file);
+  const record::Summary summary = record::read_summary_head(file);
   return reports::read_run_result(folder, reports::ending_from(summary.ending),
                                   summary.wall_seconds);
 }

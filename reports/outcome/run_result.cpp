@@ -1,6 +1,10 @@
 #include "reports/outcome/run_result.h"
 
+#include <algorithm>
 #include <array>
+#include <atomic>
+#include <future>
+#include <thread>
 
 #include "reports/outcome/outcome.h"
 #include "reports/record/run/journal.h"
@@ -30,6 +34,24 @@ NotRun not_run(Ending ending) {
   return NotRun::interrupted;
 }
 
+using ChecksOf = std::function<std::optional<record::Checks>(const record::Record&)>;
+
+/// Reads the checks of the cases. Of a large run this takes most of the time, so threads share it.
+void add_checks(const std::vector<CaseResult*>& cases, const ChecksOf& checks_of) {
+  std::atomic<std::size_t> next = 0;
+  const auto work = [&] {
+    for (std::size_t i = next++; i < cases.size(); i = next++)
+      if (const auto checks = checks_of(cases[i]->record))
+        for (const record::CheckResult& check : checks->checks)
+          cases[i]->checks[check.check] = check.result;
+  };
+  const std::size_t threads =
+      std::min<std::size_t>({cases.size(), std::max(1u, std::thread::hardware_concurrency()), 8});
+  std::vector<std::future<void>> workers;
+  for (std::size_t i = 0; i < threads; ++i) workers.push_back(std::async(std::launch::async, work));
+  for (std::future<void>& worker : workers) worker.get();
+}
+
 }  // namespace
 
 std::string_view name(Ending ending) { return kEndings[static_cast<std::size_t>(ending)]; }
@@ -44,31 +66,29 @@ std::string RunResult::repro(const std::string& case_id) const {
   return "./graphproof repro " + (run_name.empty() ? run.run_id : run_name) + "/" + case_id;
 }
 
-RunResult run_result(
-    record::Run run, const std::vector<record::PlanLine>& plan,
-    const std::map<std::string, record::Record>& last_records, Ending ending, double wall_seconds,
-    const std::function<std::optional<record::Checks>(const record::Record&)>& checks_of) {
+RunResult run_result(record::Run run, std::vector<record::PlanLine> plan,
+                     std::map<std::string, record::Record> last_records, Ending ending,
+                     double wall_seconds, const ChecksOf& checks_of) {
   RunResult result{.run = std::move(run),
                    .run_name = "",
                    .ending = ending,
                    .wall_seconds = wall_seconds,
                    .cases = {}};
   result.run_name = result.run.run_id;
-  for (const record::PlanLine& line : plan) {
+  result.cases.reserve(plan.size());
+  std::vector<CaseResult*> judged;
+  for (record::PlanLine& line : plan) {
     const auto found = last_records.find(line.id);
-    if (found == last_records.end()) {
-      const OutcomeInput input{
-          .plan = line, .context = {}, .checks = {}, .not_run = not_run(ending)};
-      result.cases.push_back(
-          {line, make_record(input, outcome(input, {}), result.run.run_id, ""), {}});
+    if (found != last_records.end()) {
+      result.cases.push_back({std::move(line), std::move(found->second), {}});
+      judged.push_back(&result.cases.back());
       continue;
     }
-    CaseResult one{line, found->second, {}};
-    if (const auto checks = checks_of(one.record))
-      for (const record::CheckResult& check : checks->checks)
-        one.checks[check.check] = check.result;
-    result.cases.push_back(std::move(one));
+    const OutcomeInput input{.plan = line, .context = {}, .checks = {}, .not_run = not_run(ending)};
+    record::Record record = make_record(input, outcome(input, {}), result.run.run_id, "");
+    result.cases.push_back({std::move(line), std::move(record), {}});
   }
+  add_checks(judged, checks_of);
   return result;
 }
 
@@ -76,16 +96,16 @@ RunResult read_run_result(const std::filesystem::path& run_folder, Ending ending
                           double wall_seconds) {
   const auto run_file = run_folder / "run.json", plan_file = run_folder / "plan.jsonl";
   record::Run run = record::run_from(record::read_json(run_file), run_file.string());
-  const auto plan = record::plan_from(record::read_text(plan_file), plan_file.string());
-  const auto records =
-      record::last_records(record::read_journal(run_folder / "journal.jsonl").records);
+  auto plan = record::plan_from(record::read_text(plan_file), plan_file.string());
+  auto records = record::last_records(record::read_journal(run_folder / "journal.jsonl").records);
   const auto checks_of =
       [&run_folder](const record::Record& record) -> std::optional<record::Checks> {
     const auto file = run_folder / record.artefacts / "checks.json";
     if (record.artefacts.empty() || !std::filesystem::exists(file)) return std::nullopt;
     return record::checks_from(record::read_json(file), file.string());
   };
-  return run_result(std::move(run), plan, records, ending, wall_seconds, checks_of);
+  return run_result(std::move(run), std::move(plan), std::move(records), ending, wall_seconds,
+                    checks_of);
 }
 
 }  // namespace graphproof::reports

@@ -46,10 +46,10 @@ struct RunResult {
 
 /// Joins the plan and the records. A case without a record becomes skipped or not_run, as the plan
 /// and `ending` require. `checks_of` reads the checks.json of the attempt that a record belongs to,
-/// and returns nullopt if there is none.
+/// and returns nullopt if there is none; several threads call it.
 RunResult run_result(
-    record::Run run, const std::vector<record::PlanLine>& plan,
-    const std::map<std::string, record::Record>& last_records, Ending ending, double wall_seconds,
+    record::Run run, std::vector<record::PlanLine> plan,
+    std::map<std::string, record::Record> last_records, Ending ending, double wall_seconds,
     const std::function<std::optional<record::Checks>(const record::Record&)>& checks_of);
 
 /// Reads a run folder: run.json, plan.jsonl, journal.jsonl and the checks.json of each attempt.

@@ -66,18 +66,23 @@ record::Summary summary(const RunResult& run) {
                          .coverage = coverage(run),
                          .cases = {},
                          .ending = std::string(name(run.ending))};
-  for (const CaseResult& one : run.cases) {
-    ++result.counts[std::string(one.record.verdict.text())];
-    result.cases.push_back({.id = one.plan.id,
-                            .name = one.plan.name,
-                            .axes = one.plan.axes,
-                            .verdict = one.record.verdict,
-                            .isolation = one.record.context.isolation,
-                            .ranks = one.plan.ranks,
-                            .seconds = one.record.seconds,
-                            .checks = one.checks});
-  }
+  for (const CaseResult& one : run.cases) ++result.counts[std::string(one.record.verdict.text())];
   return result;
+}
+
+void put_summary(const RunResult& run, const std::function<void(std::string_view)>& put) {
+  const auto case_of = [&](std::size_t index) -> record::SummaryCase {
+    const CaseResult& one = run.cases[index];
+    return {.id = one.plan.id,
+            .name = one.plan.name,
+            .axes = one.plan.axes,
+            .verdict = one.record.verdict,
+            .isolation = one.record.context.isolation,
+            .ranks = one.plan.ranks,
+            .seconds = one.record.seconds,
+            .checks = one.checks};
+  };
+  record::put_summary(summary(run), run.cases.size(), case_of, put);
 }
 
 record::ExitCode exit_code(const RunResult& run) {

@@ -1,6 +1,9 @@
 // Counts, coverage and exit code of a run: summary.json.
 #pragma once
 
+#include <functional>
+#include <string_view>
+
 #include "reports/outcome/run_result.h"
 #include "reports/record/run/summary.h"
 #include "reports/record/verdict/exit_code.h"
@@ -14,8 +17,10 @@ bool lost_evidence(const CaseResult& one);
 /// How much of the plan the run covered.
 record::Coverage coverage(const RunResult& run);
 
-/// The content of summary.json.
+/// The content of summary.json without its cases.
 record::Summary summary(const RunResult& run);
+/// The text of summary.json, piece by piece.
+void put_summary(const RunResult& run, const std::function<void(std::string_view)>& put);
 
 /// The strongest of the exit codes of all cases and of the run itself: coverage (4) if no case was
 /// selected or none ran, or if the evidence of a case is lost; interrupted (5) if the run was

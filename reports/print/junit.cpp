@@ -14,22 +14,6 @@ namespace {
 using record::ExitCode;
 using record::operator""_verdict;
 
-enum class Element { none, skipped, failure, error };
-
-Element element_of(const record::Record& record) {
-  switch (exit_code(record.verdict, record.rule)) {
-    case ExitCode::ok:
-      return record.verdict.in("skipped") || record.verdict == "unexercised"_verdict
-                 ? Element::skipped
-                 : Element::none;
-    case ExitCode::infrastructure:
-    case ExitCode::interrupted:
-      return Element::error;
-    default:
-      return record.verdict == "not_run"_verdict ? Element::error : Element::failure;
-  }
-}
-
 /// The failing checks of a record, each part of a message on a line of its own.
 std::string body(const record::Record& record, const std::string& repro) {
   std::string text;
@@ -61,10 +45,59 @@ std::string fixed(double seconds) {
 
 }  // namespace
 
-Junit::Junit(std::string profile, std::string run_name, std::vector<record::PlanLine> plan)
-    : profile_(std::move(profile)), run_name_(std::move(run_name)), plan_(std::move(plan)) {}
+Junit::Element Junit::element_of(const record::Record& record) {
+  switch (exit_code(record.verdict, record.rule)) {
+    case ExitCode::ok:
+      return record.verdict.in("skipped") || record.verdict == "unexercised"_verdict
+                 ? Element::skipped
+                 : Element::none;
+    case ExitCode::infrastructure:
+    case ExitCode::interrupted:
+      return Element::error;
+    default:
+      return record.verdict == "not_run"_verdict ? Element::error : Element::failure;
+  }
+}
 
-void Junit::add(const record::Record& record) { records_.insert_or_assign(record.case_id, record); }
+Junit::Junit(std::string profile, std::string run_name, const std::vector<record::PlanLine>& plan)
+    : profile_(std::move(profile)), run_name_(std::move(run_name)) {
+  for (const record::PlanLine& line : plan) add_case(line);
+}
+
+Junit::Junit(const RunResult& run) : profile_(run.run.profile), run_name_(run.run_name) {
+  for (const CaseResult& one : run.cases) {
+    add_case(one.plan);
+    add(one.record);
+  }
+}
+
+void Junit::add_case(const record::PlanLine& line) {
+  index_of_.emplace(line.id, cases_.size());
+  cases_.push_back({.id = line.id,
+                    .name = line.name,
+                    .body = "reproduce: " + record::printable(repro(line.id)) + "\n"});
+}
+
+std::string Junit::repro(const std::string& case_id) const {
+  return "./graphproof repro " + run_name_ + "/" + case_id;
+}
+
+void Junit::add(const record::Record& record) {
+  const auto found = index_of_.find(record.case_id);
+  if (found == index_of_.end()) return;
+  Case& one = cases_[found->second];
+  one.element = element_of(record);
+  one.type = record.verdict.text();
+  one.message = record.reason;
+  one.seconds = record.seconds;
+  one.body.clear();
+  if (one.element == Element::skipped) {
+    one.message = one.type + ": " + record.reason;
+    one.type.clear();
+  } else if (one.element != Element::none) {
+    one.body = body(record, repro(record.case_id));
+  }
+}
 
 std::string Junit::text() const {
   pugi::xml_document document;
@@ -73,57 +106,32 @@ std::string Junit::text() const {
   declaration.append_attribute("encoding") = "UTF-8";
   pugi::xml_node suites = document.append_child("testsuites");
   pugi::xml_node suite = suites.append_child("testsuite");
-  int failures = 0, errors = 0, skipped = 0;
+  std::map<Element, int> counts;
   double seconds = 0;
-
-  for (const record::PlanLine& line : plan_) {
+  for (const Case& one : cases_) {
     pugi::xml_node test = suite.append_child("testcase");
     test.append_attribute("classname") = record::printable("graphproof." + profile_).c_str();
-    test.append_attribute("name") = record::printable(line.name + " [" + line.id + "]").c_str();
-    const auto add = [&test](const char* element, const std::string& type,
-                             const std::string& message, const std::string& body) {
-      pugi::xml_node node = test.append_child(element);
-      if (!type.empty()) node.append_attribute("type") = type.c_str();
-      node.append_attribute("message") = record::printable(message).c_str();
-      if (!body.empty()) node.text().set(body.c_str());
-    };
-    const std::string repro = "./graphproof repro " + run_name_ + "/" + line.id;
-    const auto found = records_.find(line.id);
-    if (found == records_.end()) {
-      test.append_attribute("time") = "0.000";
-      add("error", "not_run", "did not finish", "reproduce: " + record::printable(repro) + "\n");
-      ++errors;
-      continue;
-    }
-    const record::Record& record = found->second;
-    test.append_attribute("time") = fixed(record.seconds).c_str();
-    seconds += record.seconds;
-    const std::string type(record.verdict.text());
-    switch (element_of(record)) {
-      case Element::none:
-        break;
-      case Element::skipped:
-        ++skipped;
-        add("skipped", "", type + ": " + record.reason, "");
-        break;
-      case Element::failure:
-        ++failures;
-        add("failure", type, record.reason, body(record, repro));
-        break;
-      case Element::error:
-        ++errors;
-        add("error", type, record.reason, body(record, repro));
-    }
+    test.append_attribute("name") = record::printable(one.name + " [" + one.id + "]").c_str();
+    test.append_attribute("time") = fixed(one.seconds).c_str();
+    seconds += one.seconds;
+    ++counts[one.element];
+    if (one.element == Element::none) continue;
+    pugi::xml_node node = test.append_child(one.element == Element::skipped   ? "skipped"
+                                            : one.element == Element::failure ? "failure"
+                                                                              : "error");
+    if (!one.type.empty()) node.append_attribute("type") = one.type.c_str();
+    node.append_attribute("message") = record::printable(one.message).c_str();
+    if (!one.body.empty()) node.text().set(one.body.c_str());
   }
   for (pugi::xml_node node : {suites, suite}) {
     node.append_attribute("name") = record::printable(profile_).c_str();
-    node.append_attribute("tests") = static_cast<unsigned>(plan_.size());
-    node.append_attribute("failures") = failures;
-    node.append_attribute("errors") = errors;
+    node.append_attribute("tests") = static_cast<unsigned>(cases_.size());
+    node.append_attribute("failures") = counts[Element::failure];
+    node.append_attribute("errors") = counts[Element::error];
     node.append_attribute("time") = fixed(seconds).c_str();
   }
   // The schema of JUnit knows this count of a suite, not of all suites.
-  suite.append_attribute("skipped") = skipped;
+  suite.append_attribute("skipped") = counts[Element::skipped];
   std::ostringstream text;
   document.save(text, "  ", pugi::format_default, pugi::encoding_utf8);
   return text.str();

@@ -142,7 +142,7 @@ void ProgressPrinter::finished(const record::Record& record, const reports::Prog
 void show_result(const reports::RunResult& result, const std::filesystem::path& folder,
                  Surroundings& surroundings, bool json) {
   if (json) {
-    surroundings.out << record::to_json(reports::summary(result)).dump(2) << "\n";
+    reports::put_summary(result, [&](std::string_view piece) { surroundings.out << piece; });
     return;
   }
   const reports::TerminalStyle style = style_of(surroundings);

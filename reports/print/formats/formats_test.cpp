@@ -178,11 +178,7 @@ TEST(Junit, IsValidByTheSchemaOfJunit) {
   const std::string schema =
       std::string(source ? source : ".") + "/reports/print/formats/junit-10.xsd";
   const auto valid = [&](const RunResult& run) {
-    std::vector<record::PlanLine> plan;
-    for (const CaseResult& one : run.cases) plan.push_back(one.plan);
-    Junit document(run.run.profile, run.run_name, plan);
-    for (const CaseResult& one : run.cases) document.add(one.record);
-    document.write(scratch.path() / "junit.xml");
+    Junit(run).write(scratch.path() / "junit.xml");
     const std::string command = "xmllint --noout --schema " + schema + " " +
                                 (scratch.path() / "junit.xml").string() + " > /dev/null 2> " +
                                 (scratch.path() / "errors").string();

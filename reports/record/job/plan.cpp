@@ -1,5 +1,7 @@
 #include "reports/record/job/plan.h"
 
+#include <map>
+
 #include "reports/record/text/file.h"
 
 namespace graphproof::record {
@@ -91,19 +93,26 @@ PlanLine plan_line_from(const nlohmann::json& value, const std::string& where) {
 }
 
 std::vector<PlanLine> plan_from(std::string_view text, const std::string& where) {
-  const Lines raw = split_lines(text);
-  if (raw.torn_bytes > 0)
+  std::vector<PlanLine> plan;
+  std::map<std::string, std::size_t> line_of;
+  const std::size_t torn_bytes = for_each_line(text, [&](std::string_view line) {
+    const std::size_t number = plan.size() + 1;
+    const std::string place = where + " line " + std::to_string(number);
+    plan.push_back(plan_line_from(parse_json(line, place), place));
+    if (const auto [first, added] = line_of.emplace(plan.back().id, number); !added)
+      throw ReadError({.what = place + " has the id of line " + std::to_string(first->second),
+                       .got = plan.back().id,
+                       .want = "another id for each case",
+                       .why = "one of the two cases would be taken for the other",
+                       .next = "a plan is not edited by hand; start a new run"});
+  });
+  if (torn_bytes > 0)
     throw ReadError(
-        {.what = where + " ends in the middle of line " + std::to_string(raw.lines.size() + 1),
-         .got = std::to_string(raw.torn_bytes) + " bytes without a newline",
+        {.what = where + " ends in the middle of line " + std::to_string(plan.size() + 1),
+         .got = std::to_string(torn_bytes) + " bytes without a newline",
          .want = "whole lines",
          .why = "a plan is written whole before the first case runs",
          .next = "start a new run; this one has no plan to go by"});
-  std::vector<PlanLine> plan;
-  for (const std::string& line : raw.lines) {
-    const std::string place = where + " line " + std::to_string(plan.size() + 1);
-    plan.push_back(plan_line_from(parse_json(line, place), place));
-  }
   return plan;
 }
 

@@ -13,10 +13,12 @@
 namespace graphproof::record {
 namespace {
 
-std::string torn_line(const std::filesystem::path& file, const Lines& content) {
-  if (content.torn_bytes == 0) return "";
-  return file.string() + " line " + std::to_string(content.lines.size() + 1) + " is torn after " +
-         std::to_string(content.torn_bytes) +
+/// About a last line without a newline, after `lines` complete ones; "" if there is none.
+std::string torn_line(const std::filesystem::path& file, std::size_t lines,
+                      std::size_t torn_bytes) {
+  if (torn_bytes == 0) return "";
+  return file.string() + " line " + std::to_string(lines + 1) + " is torn after " +
+         std::to_string(torn_bytes) +
          " bytes and was dropped: its writer was stopped while writing it";
 }
 
@@ -24,18 +26,21 @@ std::string torn_line(const std::filesystem::path& file, const Lines& content) {
 
 JournalContent read_journal(const std::filesystem::path& file) {
   if (!std::filesystem::exists(file)) return {};
-  const Lines raw = read_lines(file);
-  JournalContent content{.records = {}, .dropped = torn_line(file, raw)};
-  for (const std::string& line : raw.lines) {
+  JournalContent content;
+  const std::size_t torn_bytes = for_each_line(read_text(file), [&](std::string_view line) {
     const std::string place = file.string() + " line " + std::to_string(content.records.size() + 1);
     content.records.push_back(record_from(parse_json(line, place), place));
-  }
+  });
+  content.dropped = torn_line(file, content.records.size(), torn_bytes);
   return content;
 }
 
-std::map<std::string, Record> last_records(const std::vector<Record>& records) {
+std::map<std::string, Record> last_records(std::vector<Record> records) {
   std::map<std::string, Record> last;
-  for (const Record& record : records) last.insert_or_assign(record.case_id, record);
+  for (Record& record : records) {
+    Record& of_case = last[record.case_id];
+    of_case = std::move(record);
+  }
   return last;
 }
 
@@ -59,7 +64,7 @@ JournalWriter::JournalWriter(std::filesystem::path file) : file_(std::move(file)
             "two launchers in one run folder would run the same cases twice",
             "wait for the other launcher or stop it, or use another --run-dir");
   const Lines content = read_lines(file_);
-  dropped_ = torn_line(file_, content);
+  dropped_ = torn_line(file_, content.lines.size(), content.torn_bytes);
   if (content.torn_bytes > 0 &&
       ::ftruncate(descriptor_, static_cast<off_t>(content.whole_bytes)) != 0)
     give_up(std::strerror(errno), "its torn last line cut off",

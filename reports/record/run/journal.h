@@ -24,7 +24,7 @@ struct JournalContent {
 JournalContent read_journal(const std::filesystem::path& file);
 
 /// The last record of each case, which has its verdict.
-std::map<std::string, Record> last_records(const std::vector<Record>& records);
+std::map<std::string, Record> last_records(std::vector<Record> records);
 
 /// The writer of a journal. It locks the file while it exists, so that a second launcher in the
 /// same run folder is refused (WriteError) before it starts a rank.

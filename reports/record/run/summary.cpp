@@ -1,21 +1,29 @@
 #include "reports/record/run/summary.h"
 
+#include "reports/record/text/file.h"
+
 namespace graphproof::record {
+
+namespace {
+
+Json to_json(const SummaryCase& one) {
+  Json checks = Json::object();
+  for (const auto& [check, result] : one.checks) checks[check] = name(result);
+  return {{"id", one.id},
+          {"name", one.name},
+          {"axes", one.axes},
+          {"verdict", one.verdict.text()},
+          {"isolation", one.isolation},
+          {"ranks", one.ranks},
+          {"seconds", one.seconds},
+          {"checks", checks}};
+}
+
+}  // namespace
 
 Json to_json(const Summary& summary) {
   Json cases = Json::array();
-  for (const SummaryCase& one : summary.cases) {
-    Json checks = Json::object();
-    for (const auto& [check, result] : one.checks) checks[check] = name(result);
-    cases.push_back({{"id", one.id},
-                     {"name", one.name},
-                     {"axes", one.axes},
-                     {"verdict", one.verdict.text()},
-                     {"isolation", one.isolation},
-                     {"ranks", one.ranks},
-                     {"seconds", one.seconds},
-                     {"checks", checks}});
-  }
+  for (const SummaryCase& one : summary.cases) cases.push_back(to_json(one));
   const Coverage& coverage = summary.coverage;
   return {{"schema", kSummarySchema},
           {"run_id", summary.run_id},
@@ -36,6 +44,37 @@ Json to_json(const Summary& summary) {
             {"unexercised", coverage.unexercised}}},
           {"cases", cases},
           {"ending", summary.ending}};
+}
+
+void put_summary(const Summary& summary, std::size_t cases,
+                 const std::function<SummaryCase(std::size_t)>& case_of,
+                 const std::function<void(std::string_view)>& put) {
+  Summary head = summary;
+  head.cases.clear();
+  const auto text = [](const Json& value, int indent) {
+    return value.dump(indent, ' ', false, Json::error_handler_t::replace);
+  };
+  const std::string all = text(to_json(head), 2), place = "\"cases\": [";
+  const std::size_t at = all.find(place) + place.size();
+  put(std::string_view(all).substr(0, at));
+  for (std::size_t i = 0; i < cases; ++i)
+    put((i == 0 ? "\n    " : ",\n    ") + text(to_json(case_of(i)), -1));
+  if (cases > 0) put("\n  ");
+  put(std::string_view(all).substr(at));
+  put("\n");
+}
+
+Summary read_summary_head(const std::filesystem::path& file) {
+  const auto without_cases = [](int depth, nlohmann::json::parse_event_t event,
+                                const nlohmann::json& parsed) {
+    return depth != 1 || event != nlohmann::json::parse_event_t::key || parsed != "cases";
+  };
+  const std::string text = read_text(file);
+  nlohmann::json value = nlohmann::json::parse(text, without_cases, false);
+  // A second reading names the place of the mistake.
+  if (value.is_discarded()) value = parse_json(text, file.string());
+  if (value.is_object()) value["cases"] = nlohmann::json::array();
+  return summary_from(value, file.string());
 }
 
 Summary summary_from(const nlohmann::json& value, const std::string& where) {

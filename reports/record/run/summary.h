@@ -2,6 +2,9 @@
 // but do not change.
 #pragma once
 
+#include <cstddef>
+#include <filesystem>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -57,6 +60,13 @@ struct Summary {
 };
 
 Json to_json(const Summary& summary);
+/// The text of summary.json, piece by piece: `summary` with the cases that `case_of` gives for 0 to
+/// `cases` - 1 in place of its own, so that those of a large run are never in memory at once.
+void put_summary(const Summary& summary, std::size_t cases,
+                 const std::function<SummaryCase(std::size_t)>& case_of,
+                 const std::function<void(std::string_view)>& put);
+/// Reads a summary.json without its cases. Throws ReadError.
+Summary read_summary_head(const std::filesystem::path& file);
 Summary summary_from(const nlohmann::json& value, const std::string& where);
 
 }  // namespace graphproof::record

@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 namespace graphproof::record {
 namespace {
@@ -84,40 +85,65 @@ nlohmann::json read_json(const std::filesystem::path& file) {
   return parse_json(read_text(file), file.string());
 }
 
+std::size_t for_each_line(std::string_view text,
+                          const std::function<void(std::string_view)>& with) {
+  for (std::size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
+    with(text.substr(0, end));
+    text.remove_prefix(end + 1);
+  }
+  return text.size();
+}
+
 Lines split_lines(std::string_view text) {
   Lines result;
-  std::size_t begin = 0;
-  for (std::size_t end = text.find('\n'); end != std::string_view::npos;
-       end = text.find('\n', begin)) {
-    result.lines.emplace_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  result.whole_bytes = begin;
-  result.torn_bytes = text.size() - begin;
+  result.torn_bytes =
+      for_each_line(text, [&](std::string_view line) { result.lines.emplace_back(line); });
+  result.whole_bytes = text.size() - result.torn_bytes;
   return result;
 }
 
 Lines read_lines(const std::filesystem::path& file) { return split_lines(read_text(file)); }
 
-void write_atomically(const std::filesystem::path& file, std::string_view text, Survives survives) {
-  const std::filesystem::path temporary = file.string() + ".writing-" + std::to_string(::getpid());
-  const Descriptor descriptor{
-      ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)};
-  if (descriptor.value < 0) cannot_write(file, errno);
-  const auto give_up = [&] {
-    const int error = errno;
-    ::unlink(temporary.c_str());
-    cannot_write(file, error);
-  };
+AtomicFile::AtomicFile(std::filesystem::path file)
+    : file_(std::move(file)),
+      temporary_(file_.string() + ".writing-" + std::to_string(::getpid())) {
+  descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (descriptor_ < 0) cannot_write(file_, errno);
+}
+
+AtomicFile::~AtomicFile() {
+  if (descriptor_ < 0) return;
+  ::close(descriptor_);
+  ::unlink(temporary_.c_str());
+}
+
+void AtomicFile::give_up() {
+  const int error = errno;
+  ::close(std::exchange(descriptor_, -1));
+  ::unlink(temporary_.c_str());
+  cannot_write(file_, error);
+}
+
+void AtomicFile::append(std::string_view text) {
   while (!text.empty()) {
-    const ssize_t written = ::write(descriptor.value, text.data(), text.size());
+    const ssize_t written = ::write(descriptor_, text.data(), text.size());
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) give_up();
     text.remove_prefix(static_cast<std::size_t>(written));
   }
+}
+
+void AtomicFile::commit(Survives survives) {
   // The bytes must be on the disk before the rename is, which could otherwise be written first.
-  if (survives == Survives::power_failure && ::fsync(descriptor.value) != 0) give_up();
-  if (::rename(temporary.c_str(), file.c_str()) != 0) give_up();
+  if (survives == Survives::power_failure && ::fsync(descriptor_) != 0) give_up();
+  if (::rename(temporary_.c_str(), file_.c_str()) != 0) give_up();
+  ::close(std::exchange(descriptor_, -1));
+}
+
+void write_atomically(const std::filesystem::path& file, std::string_view text, Survives survives) {
+  AtomicFile written(file);
+  written.append(text);
+  written.commit(survives);
 }
 
 void write_json(const std::filesystem::path& file, const Json& value, Survives survives) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -27,6 +28,9 @@ struct Lines {
   std::size_t torn_bytes = 0;
 };
 Lines split_lines(std::string_view text);
+/// The same for a large text: calls `with` for each complete line, without its newline, and returns
+/// the number of bytes after the last one.
+std::size_t for_each_line(std::string_view text, const std::function<void(std::string_view)>& with);
 Lines read_lines(const std::filesystem::path& file);
 
 /// What a written file must survive: the death of its writer, or also a power failure of the host.
@@ -34,9 +38,28 @@ Lines read_lines(const std::filesystem::path& file);
 /// failure may leave an empty file.
 enum class Survives { kill, power_failure };
 
-/// Writes a temporary file in the same folder and renames it to `file`. Throws WriteError with the
-/// cause, such as no space left; then the old content is unchanged and the temporary file is
-/// removed.
+/// Writes a temporary file in the same folder, and commit() renames it to `file`. Each function
+/// throws WriteError with the cause, such as no space left. Without commit() the old content is
+/// unchanged and the temporary file is removed. For one thread.
+class AtomicFile {
+ public:
+  explicit AtomicFile(std::filesystem::path file);
+  ~AtomicFile();
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+
+  void append(std::string_view text);
+  /// At most once, at the end.
+  void commit(Survives survives = Survives::power_failure);
+
+ private:
+  [[noreturn]] void give_up();
+
+  const std::filesystem::path file_, temporary_;
+  int descriptor_ = -1;  // -1 after commit() and after an error
+};
+
+/// The whole of an AtomicFile at once.
 void write_atomically(const std::filesystem::path& file, std::string_view text,
                       Survives survives = Survives::power_failure);
 void write_json(const std::filesystem::path& file, const Json& value,
