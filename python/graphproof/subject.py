@@ -63,6 +63,8 @@ class Subject:
                   replaced.
     exclusive  -- whether the graphs of one arm must go before another arm captures, because the
                   library keeps them in one place of the process.
+    compares_buffers -- whether the model's buffers are compared with the results of a step. Not
+                  where a library keeps memory in them that it does not initialise.
     evaluate   -- evaluate(batch) -> losses, without dropout and gradients, for axis schedule
                   train-eval-train.
     capture_evaluation -- capture_evaluation(batch) -> Captured of it, for impl full_iteration.
@@ -82,6 +84,7 @@ class Subject:
     gradient_read: Callable = gradient_of
     keeps_masks: bool = True
     exclusive: bool = False
+    compares_buffers: bool = True
     evaluate: Callable | None = None
     capture_evaluation: Callable | None = None
     save: Callable | None = None

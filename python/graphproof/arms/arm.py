@@ -14,6 +14,7 @@ from graphproof.arms.observer import ArmObserver
 from graphproof.case import Case
 from graphproof.comparison import compare
 from graphproof.device.observed_graph import Observed
+from graphproof.device.storages import has_storage
 from graphproof.digest import digest, digest_of, on_host
 from graphproof.learning_rate import (adam_steps, effective_rate, is_adam, schedule_of, set_rate,
                                       unknown_update, watched)
@@ -22,6 +23,10 @@ from graphproof.poison import canary_words, poison
 from graphproof.scope import CaseScope
 from graphproof.subject import (capture_whole_step, checked, gradient_of, local,
                                 tensors_of, whole)
+
+
+# What a step changes and does not write anew: it is compared, and never filled with poison.
+KEPT = ("param:", "buffer:", "state:")
 
 
 @dataclass
@@ -104,8 +109,12 @@ class Arm:
         return texts
 
     def state(self) -> list:
-        """Parameters and the tensors of the optimizer's state."""
+        """Parameters, buffers of the model, and the tensors of the optimizer's state."""
         tensors = [(name, local(parameter)) for name, parameter in self.parameters]
+        if self.subject.compares_buffers:
+            tensors += [(f"buffer:{name}", buffer)
+                        for name, buffer in self.subject.model.named_buffers()
+                        if has_storage(buffer)]
         if self.subject.optimizer is not None:
             names = {id(parameter): name.removeprefix("param:")
                      for name, parameter in self.parameters}
@@ -117,8 +126,8 @@ class Arm:
         return tensors
 
     def outputs(self) -> list:
-        """The results of a step as they lie on the device: losses, gradients, parameters and
-        optimizer state, dropout masks."""
+        """The results of a step as they lie on the device: losses, gradients, parameters, buffers
+        and optimizer state, dropout masks."""
         gradients = [(name.replace("param:", "grad:", 1), gradient_of(parameter))
                      for name, parameter in self.parameters
                      if gradient_of(parameter) is not None]
@@ -288,14 +297,14 @@ class Arm:
         self.parts.scope.write("address", arm=self.name, step=self.index, graph="step",
                                registered=len(self._registered), moved=moved)
         written = [(name, tensor) for name, tensor in outputs
-                   if not name.startswith(("param:", "state:"))]
+                   if not name.startswith(KEPT)]
         return set(statics.values()), (poison(written), {t.data_ptr() for _, t in written})
 
     def _write_poison(self, index: int, statics: set, poisoned: tuple, launched: int) -> None:
         poisoned_bytes, addresses = poisoned
         outputs = self.outputs()
         compared = [(name, tensor) for name, tensor in outputs
-                    if not name.startswith(("param:", "state:"))]
+                    if not name.startswith(KEPT)]
         self.parts.scope.write(
             "poison", arm=self.name, step=index,
             outputs=sum(tensor.data_ptr() in addresses for _, tensor in compared),

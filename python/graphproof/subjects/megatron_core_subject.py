@@ -234,7 +234,7 @@ def build(case: Case) -> Subject:
     return Subject(model=nn.ModuleList(training.chunks), step=training.step, batch=training.batch,
                    optimizer=inner, layers=layers_of(training.chunks), capture=training.capture,
                    graphs=(), generators=tracked_generators, gradient_read=training.gradient_read,
-                   keeps_masks=False, exclusive=True, unobserved=unobserved,
+                   keeps_masks=False, compares_buffers=False, exclusive=True, unobserved=unobserved,
                    close=training.close)
 
 
