@@ -84,9 +84,13 @@ TEST(SubjectsTest, WhatASubjectCannotDoIsSkippedWithItsReason) {
   using Reasons = std::vector<std::string>;
   EXPECT_EQ(missing("subject=torch,impl=manual,optimizer_kernels=fused"), Reasons{});
   EXPECT_EQ(missing("subject=torch,impl=manual"),
-            Reasons{"optimizer=sgd, impl=manual, optimizer_graph=false, optimizer_kernels=single: "
-                    "unless it is fused, SGD of PyTorch reads a learning rate in a tensor on the "
-                    "host, which no capture allows"});
+            Reasons{"optimizer=sgd, impl=manual, schedule=train, optimizer_graph=false, "
+                    "optimizer_kernels=single: unless it is fused, SGD of PyTorch reads a learning "
+                    "rate in a tensor on the host, which no capture allows"});
+  EXPECT_EQ(missing("subject=torch,impl=manual,schedule=decode"), Reasons{});
+  EXPECT_EQ(missing("subject=torch,impl=full_iteration,schedule=decode").size(), 1u);
+  EXPECT_EQ(missing("subject=torch_compile,impl=full_iteration,schedule=resume"),
+            Reasons{"schedule=resume: for this subject only training is built"});
   EXPECT_EQ(missing("subject=torch,impl=full_iteration,recompute=full(block,1),dropout=true"),
             Reasons{"recompute=full(block,1), dropout=true, impl=full_iteration: "
                     "torch.utils.checkpoint reads and sets the state of a generator, which no "
@@ -184,6 +188,7 @@ TEST(SubjectsTest, OtherSubjectsRequireWhatEveryImplementationCanShow) {
   for (const char* name : {"subject=torch,impl=manual", "subject=torch_compile,impl=manual",
                            "subject=torch_compile,impl=callables"})
     EXPECT_TRUE(required(name).contains("D43.replays")) << name;
+  EXPECT_FALSE(required("subject=torch,impl=manual,schedule=decode").contains("D04.learning_rate"));
   EXPECT_TRUE(own.contains("D15.census"));
   EXPECT_FALSE(torch.contains("D15.census"));
   EXPECT_TRUE(std::includes(own.begin(), own.end(), torch.begin(), torch.end()));

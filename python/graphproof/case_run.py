@@ -15,8 +15,8 @@ from graphproof.subjects import available, builder
 from graphproof.teardown import tear_down
 
 
-# Schedules of the subject whose model can be evaluated and saved; all others train alone.
-TORCH_SCHEDULES = ("train", "train-eval-train", "resume")
+# Schedules of the subject whose model can be evaluated, saved and decoded with; all others train.
+TORCH_SCHEDULES = ("train", "train-eval-train", "resume", "decode")
 
 
 def refuse_what_has_no_arms(case: Case) -> None:

@@ -27,6 +27,7 @@ CLEAN = (
     "impl=callables,schedule=train-eval-train,dropout=true,capture_mode=global",
     "impl=manual,schedule=resume,optimizer=adam,dropout=true",
     "impl=full_iteration,schedule=resume,precision=fp16",
+    "impl=manual,schedule=decode,precision=bf16",
 )
 
 
@@ -214,6 +215,41 @@ class Scripts(Judged):
         self.assertEqual(batch.run(self.script(text)), [0])
         self.assert_clean(batch)
         self.assertIn("hello from the script", batch.log())
+
+    def test_buffers_of_a_model_are_results_and_a_replaced_one_is_caught(self):
+        text = self.template()
+        for old, new in (
+                ("def build(case: Case)", '''class Mean(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("seen", torch.zeros(()))
+
+    def forward(self, x):
+        self.seen.add_(x.detach().mean())
+        return x
+
+
+def build(case: Case)'''),
+                ("model = nn.Sequential(*layers, ", "model = nn.Sequential(*layers, Mean(), ")):
+            self.assertIn(old, text)
+            text = text.replace(old, new, 1)
+        batch = self.batch(("subject=script,impl=manual",))
+        self.assertEqual(batch.run(self.script(text)), [0], batch.log()[-2000:])
+        self.assert_clean(batch)
+
+        rebound = text.replace("layers=layers)", "layers=layers, capture=capture)").replace(
+            "    # Without `capture`", '''    def capture(step, inputs):
+        from graphproof.subject import capture_whole_step
+        captured = capture_whole_step(step, inputs, case.capture_mode)
+        mean = model[len(layers)]
+        mean.seen = mean.seen.clone()
+        return captured
+
+    # Without `capture`''')
+        batch = self.batch(("subject=script,impl=manual",))
+        batch.run(self.script(rebound))
+        words = self.words(batch)
+        self.assertEqual((words["D01.lockstep"], words["D05.operands_alive"]), ("fail", "fail"))
 
     def test_a_generator_of_the_script_is_registered_and_one_that_is_not_is_caught(self):
         text = self.template()

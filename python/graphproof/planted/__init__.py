@@ -67,6 +67,7 @@ FAULTS = {
     "M304": callables.callable_evaluates_from_graph,
     "M305": allocation.optimizer_state_replaced_by_load,
     "M306": steps.captured_evaluation_with_dropout,
+    "M307": steps.decoded_keys_not_kept,
 }
 
 

@@ -57,3 +57,7 @@ def captured_every_step() -> None:
 
 def captured_evaluation_with_dropout() -> None:
     _left_out_of_captures(torch.nn.Module, "eval")
+
+
+def decoded_keys_not_kept() -> None:
+    _left_out_of_captures(torch.Tensor, "index_copy_")

@@ -13,6 +13,7 @@ import torch
 
 from graphproof.case import Case
 from graphproof.subject import Captured, Subject
+from graphproof.subjects import decoding
 from graphproof.subjects.gpt import make_batch
 from graphproof.subjects.training import Training
 from graphproof.subjects.translation import require
@@ -99,6 +100,11 @@ def build(case: Case) -> Subject:
             overlap_param_gather=False, grad_accumulation_fusion=False, tied_embeddings=False,
             kv_groups=0, overlap_ep_comm=False, sequence_parallel=False,
             position_embedding="rope", pool=("single", "per_graph"))
+    if case.schedule == "decode":
+        require(case, "torch", impl=("none", "manual"), precision=("fp32", "bf16"), microbatches=1,
+                dp=1, dropout=False, recompute="none", optimizer="sgd", clip_grad=False,
+                weight_decay=False, autocast_cache=False)
+        return decoding.build(case)
     training = TorchTraining(case)
     names, capture, captured = ["training"], None, {}
     if case.impl == "full_iteration":
