@@ -70,7 +70,7 @@ JudgedRun::JudgedRun(const fs::path& folder)
 reports::RunResult JudgedRun::decide(const reports::CheckEffects& effects,
                                      const std::set<std::string>& dropped) const {
   std::map<std::string, record::Record> records;
-  std::map<std::string, std::optional<record::Checks>> kept;  // by attempt folder
+  std::map<std::string, reports::CheckResults> kept;  // by attempt folder
   for (const record::PlanLine& line : plan_) {
     const auto attempts = attempts_.find(line.id);
     if (attempts == attempts_.end()) continue;
@@ -90,12 +90,16 @@ reports::RunResult JudgedRun::decide(const reports::CheckEffects& effects,
           reports::make_record(input, outcome, run_.run_id, attempt.folder);
       if (wants_diagnosis(record, line)) in_batch = outcome;
       records.insert_or_assign(line.id, record);
-      kept.insert_or_assign(attempt.folder, std::move(checks));
+      if (checks)
+        for (const record::CheckResult& check : checks->checks)
+          kept[attempt.folder][check.check] = check.result;
     }
   }
-  return reports::run_result(
-      run_, plan_, records, reports::Ending::finished, wall_seconds_,
-      [&](const record::Record& record) { return kept.at(record.artefacts); });
+  return reports::run_result(run_, plan_, records, reports::Ending::finished, wall_seconds_,
+                             [&](const record::Record& record) {
+                               const auto found = kept.find(record.artefacts);
+                               return found == kept.end() ? reports::CheckResults() : found->second;
+                             });
 }
 
 reports::RunResult judge_again(const fs::path& folder, const fs::path& judge_program,

@@ -119,9 +119,20 @@ reports::RunResult read_run(const fs::path& folder) {
   std::error_code absent;
   if (!fs::exists(file, absent))
     return reports::read_run_result(folder, reports::Ending::interrupted, 0);
-  const record::Summary summary = record::read_summary_head(file);
-  return reports::read_run_result(folder, reports::ending_from(summary.ending),
-                                  summary.wall_seconds);
+  std::optional<record::Summary> summary;
+  std::string damage;
+  try {
+    summary = record::read_summary_head(file);
+  } catch (const record::ReadError& error) {
+    damage = "How and after what time the run ended is not known: " + error.message().what + " (" +
+             error.message().got + ").";
+  }
+  if (summary)
+    return reports::read_run_result(folder, reports::ending_from(summary->ending),
+                                    summary->wall_seconds);
+  reports::RunResult result = reports::read_run_result(folder, reports::Ending::interrupted, 0);
+  result.notes.push_back(damage);
+  return result;
 }
 
 reports::RunResult read_verdicts(const fs::path& folder) {
@@ -131,7 +142,7 @@ reports::RunResult read_verdicts(const fs::path& folder) {
       record::plan_from(record::read_text(plan_file), plan_file.string()),
       record::last_records(record::read_journal(folder / "journal.jsonl").records),
       reports::Ending::interrupted, 0,
-      [](const record::Record&) { return std::optional<record::Checks>(); });
+      [](const record::Record&) { return reports::CheckResults(); });
 }
 
 }  // namespace graphproof::launcher

@@ -4,6 +4,8 @@
 #include <openssl/evp.h>
 
 #include <fstream>
+#include <functional>
+#include <map>
 
 #include "reports/history/history.h"
 #include "reports/outcome/summary.h"
@@ -153,6 +155,101 @@ TEST(RunReports, AHistoryThatCannotBeUsedIsNamedAndKeepsNoReportBack) {
   write_reports(result, folder);
   EXPECT_TRUE(fs::exists(folder / "report.html"));
   EXPECT_EQ(record::read_text(runs.path() / reports::kHistoryFile), damage);
+}
+
+/// The content of every file below `folder`, by its path.
+std::map<std::string, std::string> content_of(const fs::path& folder) {
+  std::map<std::string, std::string> files;
+  for (const auto& entry : fs::recursive_directory_iterator(folder))
+    if (entry.is_regular_file())
+      files[entry.path().lexically_relative(folder)] = record::read_text(entry.path());
+  return files;
+}
+
+/// Replaces what is in a file of the run, or adds to it.
+void put(const fs::path& file, const std::string& text, std::ios::openmode mode = std::ios::trunc) {
+  fs::create_directories(file.parent_path());
+  std::ofstream(file, std::ios::out | mode) << text;
+}
+std::string replaced(std::string text, const std::string& old_text, const std::string& new_text) {
+  text.replace(text.find(old_text), old_text.size(), new_text);
+  return text;
+}
+
+TEST(RunReports, OfADamagedRunWhatCanBeReadIsReportedAndTheDamageIsNamed) {
+  const std::string checks = "cases/1111111111111111/attempt-1/checks.json";
+  struct Row {
+    std::string file, text;
+    std::ios::openmode mode;
+    std::string said;
+  };
+  const Row rows[] = {
+      {"journal.jsonl", "{\"schema\": \"graph", std::ios::app, "is torn after 17 bytes"},
+      {"journal.jsonl", "2222222222222222", std::ios::app,
+       "The journal has 1 case that the plan does not have"},
+      {checks, "{\"schema\": \"graph", std::ios::trunc,
+       "1 file with the results of checks can't be read"},
+      {checks, "[\"of another program\"]", std::ios::trunc,
+       "1 file with the results of checks can't be read"},
+      {checks, "{\"schema\": \"graphproof-checks/9\"}", std::ios::trunc, "graphproof-checks/9"},
+      {"summary.json", "{\"schema\": \"graph", std::ios::trunc,
+       "How and after what time the run ended is not known"},
+      {"summary.json", "{\"schema\": \"graphproof-summary/9\"}", std::ios::trunc,
+       "graphproof-summary/9"}};
+  for (const Row& row : rows) {
+    const record::ScratchFolder folder;
+    write_run_without_evidence(folder.path());
+    std::string text = row.text;
+    if (text == "2222222222222222")  // a whole record
+      text = replaced(record::read_text(folder.path() / "journal.jsonl"), "1111111111111111", text);
+    put(folder.path() / row.file, text, row.mode);
+    const auto before = content_of(folder.path());
+    const reports::RunResult result = read_run(folder.path());
+    const std::string said = overview_of(result, folder.path(), matrix::load_catalogue()).sentence;
+    EXPECT_NE(said.find(row.said), std::string::npos)
+        << row.file << " " << row.text << ": " << said;
+    EXPECT_NE(reports::exit_code(result), record::ExitCode::ok) << row.file;
+    write_page(result, folder.path());
+    auto after = content_of(folder.path());
+    EXPECT_EQ(after.erase("report.html"), 1u);
+    EXPECT_EQ(after, before) << row.file << ": nothing original is changed";
+  }
+}
+
+TEST(RunReports, WithoutARunAPlanOrAJournalThereIsAMessageAndNoReport) {
+  struct Row {
+    std::string file;
+    std::function<std::string(const std::string&)> damaged;
+    std::string said;
+  };
+  const auto newer = [](const char* old_text, const char* new_text) {
+    return [=](const std::string& text) { return replaced(text, old_text, new_text); };
+  };
+  const Row rows[] = {
+      {"run.json", newer("graphproof-run/1", "graphproof-run/9"), "graphproof-run/9"},
+      {"run.json", [](const std::string& text) { return text.substr(0, 40); }, "is not JSON"},
+      {"plan.jsonl", newer("graphproof-plan/1", "graphproof-plan/9"), "graphproof-plan/9"},
+      {"plan.jsonl", [](const std::string& text) { return text + "{\"schema\""; },
+       "ends in the middle of line 2"},
+      {"plan.jsonl", [](const std::string& text) { return text + text; },
+       "line 2 has the id of line 1"},
+      {"journal.jsonl", newer("graphproof-record/1", "graphproof-record/9"), "graphproof-record/9"},
+      {"journal.jsonl", [](const std::string& text) { return "\x1b[2J\n" + text; }, "line 1"}};
+  for (const Row& row : rows) {
+    const record::ScratchFolder folder;
+    write_run_without_evidence(folder.path());
+    put(folder.path() / row.file, row.damaged(record::read_text(folder.path() / row.file)));
+    const auto before = content_of(folder.path());
+    try {
+      read_run(folder.path());
+      ADD_FAILURE() << row.file << " was read: " << row.said;
+    } catch (const record::ReadError& error) {
+      EXPECT_NE(std::string(error.what()).find(row.said), std::string::npos) << error.what();
+      EXPECT_NE(std::string(error.what()).find(row.file), std::string::npos) << error.what();
+      EXPECT_NE(error.message().next, "") << error.what();
+    }
+    EXPECT_EQ(content_of(folder.path()), before);
+  }
 }
 
 }  // namespace

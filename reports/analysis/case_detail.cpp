@@ -29,6 +29,15 @@ std::optional<record::Context> context_of(const fs::path& attempt) {
   }
 }
 
+/// Evidence that can't be read adds nothing.
+std::vector<record::Evidence> evidence_of(const fs::path& attempt) {
+  try {
+    return record::read_evidence_of_attempt(attempt);
+  } catch (const record::ReadError&) {
+    return {};
+  }
+}
+
 /// The last bytes of the range, from the beginning of a line. A log may be larger than memory.
 std::string tail(const fs::path& run_folder, const record::LogRange& range) {
   std::ifstream file(run_folder / range.file, std::ios::binary);
@@ -154,7 +163,7 @@ CaseDetail read_case_detail(const fs::path& run_folder, const record::Record& re
   CaseDetail detail;
   if (record.artefacts.empty()) return detail;
   const fs::path attempt = run_folder / record.artefacts;
-  const std::vector<record::Evidence> ranks = record::read_evidence_of_attempt(attempt);
+  const std::vector<record::Evidence> ranks = evidence_of(attempt);
   detail.series = series_of(ranks);
   detail.errors = errors_of(ranks);
   detail.divergence = divergence_text(attempt, record.ranks);
@@ -186,7 +195,7 @@ CaseDetail read_case_detail(const fs::path& run_folder, const record::Record& re
 
 std::vector<ErrorFact> read_errors(const fs::path& run_folder, const record::Record& record) {
   if (record.artefacts.empty()) return {};
-  return errors_of(record::read_evidence_of_attempt(run_folder / record.artefacts));
+  return errors_of(evidence_of(run_folder / record.artefacts));
 }
 
 std::optional<AttemptSpan> read_attempt_span(const fs::path& run_folder,

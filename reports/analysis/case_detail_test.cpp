@@ -76,6 +76,37 @@ TEST(CaseDetail, ARankThatHangsIsOpenInItsLastPhaseAndShowsItsLog) {
   EXPECT_EQ(span->end_ms, 1234);
 }
 
+TEST(CaseDetail, OfALogOfAGigabyteOnlyTheEndIsRead) {
+  const record::ScratchFolder folder;
+  const CaseResult failed = ended('3', "case", "fail.silent"_verdict, 46);
+  const auto attempt = folder.path() / failed.record.artefacts;
+  std::filesystem::create_directories(attempt);
+  constexpr std::int64_t kSize = std::int64_t{1} << 30;
+  {
+    std::ofstream log(folder.path() / "rank.log", std::ios::binary);
+    log.seekp(kSize - 20);  // a hole, which needs no space on the disk
+    log << "\nthe end\x1b[2J of it\n";
+  }
+  OutcomeInput input = healthy_case();
+  for (record::RankContext& rank : input.context->ranks)
+    rank.log = {.file = "rank.log", .begin = 0, .end = kSize};
+  record::write_json(attempt / "context.json", record::to_json(*input.context));
+  const CaseDetail detail = read_case_detail(folder.path(), failed.record);
+  ASSERT_EQ(detail.ranks.size(), 2u);
+  EXPECT_LE(detail.ranks[0].log_tail.size(), 4096u);
+  EXPECT_NE(detail.ranks[0].log_tail.find("the end"), std::string::npos);
+}
+
+TEST(CaseDetail, DamagedFilesAddNothing) {
+  const record::ScratchFolder folder;
+  const CaseResult failed = ended('3', "case", "fail.silent"_verdict, 46);
+  const auto attempt = folder.path() / failed.record.artefacts;
+  std::filesystem::create_directories(attempt / record::evidence_file_name(0));  // no file
+  std::ofstream(attempt / "context.json") << "{\"schema\": \"graphproof-con";
+  EXPECT_TRUE(read_case_detail(folder.path(), failed.record).ranks.empty());
+  EXPECT_TRUE(read_errors(folder.path(), failed.record).empty());
+}
+
 TEST(CaseDetail, AnAbsentFolderAddsNothing) {
   const CaseResult one = ended('1', "case", "pass"_verdict, 90);
   EXPECT_TRUE(read_case_detail("/nonexistent", one.record).ranks.empty());

@@ -164,11 +164,15 @@ Hazards read_hazards(const RunResult& run, const matrix::Catalogue& catalogue,
     if (record.artefacts.empty()) return facts;
     const auto context = run_folder / record.artefacts / "context.json",
                checks = run_folder / record.artefacts / "checks.json";
+    // A file that is damaged adds nothing, like one that is absent.
     std::error_code absent;
-    if (std::filesystem::exists(context, absent))
-      facts.context = record::context_from(record::read_json(context), context.string());
-    if (std::filesystem::exists(checks, absent))
-      facts.checks = record::checks_from(record::read_json(checks), checks.string());
+    try {
+      if (std::filesystem::exists(context, absent))
+        facts.context = record::context_from(record::read_json(context), context.string());
+      if (std::filesystem::exists(checks, absent))
+        facts.checks = record::checks_from(record::read_json(checks), checks.string());
+    } catch (const record::ReadError&) {
+    }
     return facts;
   });
 }

@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <functional>
 #include <map>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,11 +23,14 @@ std::string_view name(Ending ending);
 /// The ending that is spelled `text`; interrupted for any other text.
 Ending ending_from(std::string_view text);
 
+/// The results of the checks of an attempt by their names.
+using CheckResults = std::map<std::string, record::Result>;
+
 /// One planned case and what became of it.
 struct CaseResult {
   record::PlanLine plan;
   record::Record record;
-  std::map<std::string, record::Result> checks;  // of the attempt that `record` belongs to
+  CheckResults checks;  // of the attempt that `record` belongs to
 };
 
 /// A whole run.
@@ -39,20 +41,25 @@ struct RunResult {
   Ending ending = Ending::finished;
   double wall_seconds = 0;
   std::vector<CaseResult> cases;  // in plan order
+  /// What of the run folder could not be read or is not of this run: a sentence each. Reports show
+  /// them with the verdict.
+  std::vector<std::string> notes = {};
 
   /// The command that runs one case again, alone: "./graphproof repro RUN/CASE".
   std::string repro(const std::string& case_id) const;
 };
 
 /// Joins the plan and the records. A case without a record becomes skipped or not_run, as the plan
-/// and `ending` require. `checks_of` reads the checks.json of the attempt that a record belongs to,
-/// and returns nullopt if there is none; several threads call it.
-RunResult run_result(
-    record::Run run, std::vector<record::PlanLine> plan,
-    std::map<std::string, record::Record> last_records, Ending ending, double wall_seconds,
-    const std::function<std::optional<record::Checks>(const record::Record&)>& checks_of);
+/// and `ending` require. `results_of` reads the results of the checks of the attempt that a record
+/// belongs to; nothing if there are none; several threads call it. If it throws ReadError, the case
+/// has none, and `notes` says why. Records of cases that the plan does not have are counted there.
+RunResult run_result(record::Run run, std::vector<record::PlanLine> plan,
+                     std::map<std::string, record::Record> last_records, Ending ending,
+                     double wall_seconds,
+                     const std::function<CheckResults(const record::Record&)>& results_of);
 
 /// Reads a run folder: run.json, plan.jsonl, journal.jsonl and the checks.json of each attempt.
+/// Throws ReadError if one of the first three cannot be used.
 RunResult read_run_result(const std::filesystem::path& run_folder, Ending ending,
                           double wall_seconds);
 

@@ -25,7 +25,7 @@ TEST(RunResult, CasesWithoutARecordAreSkippedOrNotRunAsThePlanAndTheEndingSay) {
   const auto ran = ended('1', "a", "pass"_verdict, 90);
   const auto skip = skipped('2');
   const auto left = ended('3', "c", "pass"_verdict, 90);
-  const auto none = [](const record::Record&) { return std::nullopt; };
+  const auto none = [](const record::Record&) { return CheckResults(); };
   const auto result = run_result(run_of_tests(), {ran.plan, skip.plan, left.plan},
                                  {{ran.plan.id, ran.record}}, Ending::max_fail, 1, none);
   ASSERT_EQ(result.cases.size(), 3u);

@@ -252,6 +252,7 @@ void add_verdict(Overview& words, const RunResult& run) {
     add("The checks of " + plural(static_cast<std::size_t>(lost), "case") +
         " are gone (their folders have no checks.json), so nothing shows any more that their "
         "verdicts are right; where the evidence is left, report --judge-again helps.");
+  for (const std::string& note : run.notes) add(note);
   if (run.ending != Ending::finished)
     add("The run did not finish (" + std::string(name(run.ending)) + ").");
   if (const std::size_t count = counts[Kind::expected]; count > 0)

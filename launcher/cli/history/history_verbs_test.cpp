@@ -8,6 +8,7 @@
 #include "reports/record/run/record.h"
 #include "reports/record/run/run.h"
 #include "reports/record/schema/violations.h"
+#include "reports/record/text/file.h"
 
 namespace graphproof::cli {
 namespace {
@@ -186,6 +187,29 @@ TEST_F(HistoryVerbs, WhatTheyPrintForProgramsFollowsTheSchemas) {
   follows(
       {"history", "add", "20261101-101500-3f2a", "20261102-101500-3f2a", "20261103-101500-3f2a"});
   for (const auto& command : commands) follows(command);
+}
+
+TEST_F(HistoryVerbs, AReportSaysWhatIsNewSinceTheLastRunInTheHistory) {
+  run("a", "01", "pass"_verdict);
+  run("b", "02", "fail.capture"_verdict, "2.29");
+  EXPECT_EQ(cli({"history", "add", "a", "b"}).exit_code, 0);
+  const Printed printed = cli({"report", "b"});
+  EXPECT_NE(printed.out.find("\nnew: since run a, 1 case broke, NCCL 2.28 -> 2.29\n"),
+            std::string::npos)
+      << printed.out << printed.err;
+  EXPECT_NE(printed.out.find("  since  this run, for the first time\n"), std::string::npos)
+      << printed.out;
+  EXPECT_NE(record::read_text(top / "runs/b/summary.md").find("1 case broke"), std::string::npos);
+}
+
+TEST_F(HistoryVerbs, AReportIsPrintedAlsoWhereNothingCanBeWritten) {
+  run("a", "01", "pass"_verdict);
+  const record::FullDisk full(1000);
+  const Printed printed = cli({"report", "a"});
+  EXPECT_NE(printed.out.find("verdicts: 2 pass\n"), std::string::npos) << printed.out;
+  EXPECT_NE(printed.err.find("cannot write"), std::string::npos) << printed.err;
+  EXPECT_NE(printed.exit_code, 0);
+  EXPECT_FALSE(fs::exists(top / "runs/a/report.html"));
 }
 
 }  // namespace

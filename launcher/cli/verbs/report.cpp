@@ -76,16 +76,23 @@ record::ExitCode execute_report(const ReportOptions& options, Surroundings& surr
   }
   const std::filesystem::path folder = launcher::find_run(surroundings.runs, options.run);
   reports::RunResult result;
+  bool unwritten = false;
   if (options.judge_again) {
     result = launcher::judge_again(folder, launcher::judge_program(surroundings.programs),
                                    reports::check_effects(surroundings.catalogue.checks));
   } else {
     result = launcher::read_run(folder);
     // Of a run that has reports only the page is made again, so that nothing original is changed.
-    if (!std::filesystem::exists(folder / "summary.json"))
-      launcher::write_reports(result, folder);
-    else if (!std::filesystem::exists(folder / "report.html"))
-      launcher::write_page(result, folder);
+    // Where nothing can be written the result is printed all the same.
+    try {
+      if (!std::filesystem::exists(folder / "summary.json"))
+        launcher::write_reports(result, folder);
+      else if (!std::filesystem::exists(folder / "report.html"))
+        launcher::write_page(result, folder);
+    } catch (const record::WriteError& error) {
+      surroundings.err << error.what() << "\n";
+      unwritten = true;
+    }
   }
   for (const reports::Format* format : formats) {
     const std::string text = format->text(result, folder);
@@ -97,7 +104,8 @@ record::ExitCode execute_report(const ReportOptions& options, Surroundings& surr
     surroundings.out << (folder / format->file).string() << "\n";
   }
   if (formats.empty()) show_result(result, folder, surroundings, options.json);
-  return reports::exit_code(result);
+  const record::ExitCode code = reports::exit_code(result);
+  return unwritten ? record::stronger(code, record::ExitCode::infrastructure) : code;
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "reports/record/run/checks.h"
 
+#include "reports/record/text/file.h"
+
 #include <array>
 
 namespace graphproof::record {
@@ -125,6 +127,74 @@ Checks checks_from(const nlohmann::json& value, const std::string& where) {
   if (value.contains("harmless_because"))
     checks.harmless_because = in.required<std::string>("harmless_because");
   return checks;
+}
+
+namespace {
+
+/// Takes the name and the result of each object in the list `checks` of the outermost object.
+class ResultReader : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  std::map<std::string, Result> results;
+  bool known_schema = false;
+
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(number_integer_t) override { return true; }
+  bool number_unsigned(number_unsigned_t) override { return true; }
+  bool number_float(number_float_t, const string_t&) override { return true; }
+  bool binary(binary_t&) override { return false; }
+  bool string(string_t& value) override {
+    if (depth_ == 1 && key_ == "schema") known_schema = value == kChecksSchema;
+    if (depth_ == 3 && in_checks_ && key_ == "check") check_ = value;
+    if (depth_ == 3 && in_checks_ && key_ == "result") result_ = result_from(value);
+    return true;
+  }
+  bool key(string_t& value) override {
+    key_ = value;
+    if (depth_ == 1) in_checks_ = value == "checks";
+    return true;
+  }
+  bool start_object(std::size_t) override { return begin(); }
+  bool end_object() override {
+    --depth_;
+    if (depth_ != 2 || !in_checks_) return true;
+    return !check_.empty() && result_ && results.emplace(check_, *result_).second;
+  }
+  bool start_array(std::size_t) override { return begin(); }
+  bool end_array() override {
+    --depth_;
+    return true;
+  }
+  bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception&) override {
+    return false;
+  }
+
+ private:
+  bool begin() {
+    ++depth_;
+    if (depth_ == 3) {
+      check_.clear();
+      result_.reset();
+    }
+    return true;
+  }
+
+  int depth_ = 0;
+  bool in_checks_ = false;
+  std::string key_, check_;
+  std::optional<Result> result_;
+};
+
+}  // namespace
+
+std::map<std::string, Result> check_results_from(std::string_view text, const std::string& where) {
+  ResultReader reader;
+  if (nlohmann::json::sax_parse(text, &reader) && reader.known_schema)
+    return std::move(reader.results);
+  std::map<std::string, Result> results;
+  for (const CheckResult& one : checks_from(parse_json(text, where), where).checks)
+    results[one.check] = one.result;
+  return results;
 }
 
 }  // namespace graphproof::record
