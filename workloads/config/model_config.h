@@ -9,8 +9,12 @@
 
 namespace graphproof::workloads {
 
-/// The values of axis precision. precision.h describes bf16 and fp16 for each tensor.
-enum class Precision { fp32, bf16, fp16 };
+/// The values of axis precision. precision.h describes them for each tensor.
+enum class Precision { fp32, bf16, fp16, fp8_delayed, fp8_current };
+/// Whether linear layers multiply numbers of 8 bits (fp8_product.h).
+constexpr bool is_fp8(Precision precision) {
+  return precision == Precision::fp8_delayed || precision == Precision::fp8_current;
+}
 /// The values of axis loss_scale, which applies to fp16 only.
 enum class LossScaling { dynamic, static_ };
 /// The values of axis optimizer.
@@ -62,8 +66,10 @@ struct ModelConfig {
   /// layout that it stands for splits a weight and an expert's weight. Each part has its own scale.
   int fp8_parts = 1, fp8_expert_parts = 1;
 
-  bool rounds_weights(std::int64_t layer) const {
-    return fp8_weights && !(first_last_layers_bf16 && (layer == 0 || layer == layers - 1));
+  /// Whether the linear layers of a layer use fp8: in their products, or in rounded weights alone.
+  bool uses_fp8(std::int64_t layer) const {
+    return (fp8_weights || is_fp8(precision)) &&
+           !(first_last_layers_bf16 && (layer == 0 || layer == layers - 1));
   }
   bool mamba(std::int64_t layer) const { return hybrid && layer % 2 == 0; }
 };
@@ -98,6 +104,9 @@ struct Layout {
   /// Microbatches that a chunk runs before the next chunk does; 0 is pp.
   std::int64_t microbatch_group = 0;
   std::string embedding_group;
+  /// All ranks of a stage, which together find the largest elements of what becomes fp8
+  /// (fp8_scaling.h).
+  std::string amax_group;
   /// All stages. Used by the optimizer for the gradient norm and the test for infinite gradients.
   std::string pp_group;
 

@@ -1,9 +1,11 @@
-// Mixed precision as in Megatron-LM with --bf16 or --fp16. Parameters, activations and their
-// gradients have 16 bits. The gradient of a parameter is added, microbatch by microbatch, to an
-// fp32 main gradient, which is reduced over ranks in fp32. The optimizer updates an fp32 master
-// copy of each parameter and then rounds it to the 16-bit parameter. Norms, softmax, the router and
-// the loss compute in fp32 and round their results. A captured graph therefore contains casts and
-// parameters that only the optimizer writes. fp16 also scales the loss (loss_scale.h).
+// Mixed precision as in Megatron-LM with --bf16, --fp16 or --fp8-format hybrid. Parameters,
+// activations and their gradients have 16 bits. The gradient of a parameter is added, microbatch by
+// microbatch, to an fp32 main gradient, which is reduced over ranks in fp32. The optimizer updates
+// an fp32 master copy of each parameter and then rounds it to the 16-bit parameter. Norms, softmax,
+// the router and the loss compute in fp32 and round their results. A captured graph therefore
+// contains casts and parameters that only the optimizer writes. fp16 also scales the loss
+// (loss_scale.h). With fp8 everything is as with bf16, except the products of the linear layers
+// (fp8_product.h).
 #pragma once
 
 #include <ATen/ATen.h>
@@ -21,6 +23,10 @@ constexpr const char* name_of(Precision precision) {
       return "bf16";
     case Precision::fp16:
       return "fp16";
+    case Precision::fp8_delayed:
+      return "fp8_delayed";
+    case Precision::fp8_current:
+      return "fp8_current";
   }
   return "";
 }
@@ -31,6 +37,8 @@ inline at::ScalarType scalar_type(Precision precision) {
     case Precision::fp32:
       return at::kFloat;
     case Precision::bf16:
+    case Precision::fp8_delayed:
+    case Precision::fp8_current:
       return at::kBFloat16;
     case Precision::fp16:
       return at::kHalf;

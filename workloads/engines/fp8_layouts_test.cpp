@@ -1,5 +1,5 @@
-// Weights rounded once a step, on layouts of several ranks. Started by mpirun with several ranks;
-// each test runs on every layout that fits.
+// Weights rounded once a step, and products in fp8, on layouts of several ranks. Started by mpirun
+// with several ranks; each test runs on every layout that fits.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -76,7 +76,7 @@ void expect_equals_single_rank(const ModelConfig& config, const Layout& layout) 
       << "what a rank holds a part of is what has a scale for each part";
   std::vector<float> made(static_cast<std::size_t>(layout.stage_layers(config)), 0);
   for (std::int64_t layer = 0; layer < config.layers; ++layer)
-    if (layout.holds(config, layer) && config.rounds_weights(layer))
+    if (layout.holds(config, layer) && config.uses_fp8(layer))
       made[static_cast<std::size_t>(layout.place(config, layer))] = 4;
   EXPECT_EQ(on_host(workloads::copies_made(ledgers)), made)
       << "each layer's, in the first microbatch of its own chunk";
@@ -170,7 +170,16 @@ std::vector<Row> rows() {
   };
   const EngineConfig whole{.impl = "full_iteration", .warmup_steps = 1},
       manual{.impl = "manual", .warmup_steps = 1};
-  return {{"layers", local(), plain},
+  // Products in fp8, with scales that all ranks of a stage have in common.
+  using workloads::Precision;
+  ModelConfig delayed = plain, current = fused, each_time = again;
+  delayed.precision = each_time.precision = Precision::fp8_delayed;
+  current.precision = Precision::fp8_current;
+  each_time.fp8_weights = false;
+  return {{"layers, delayed scaling", te(), delayed},
+          {"layers, current scaling", local(), current},
+          {"iteration, delayed scaling", whole, each_time},
+          {"layers", local(), plain},
           {"layers", te(), fused},
           {"attention", local({ModuleKind::attn}), ends},
           {"MLP, computed again", te({ModuleKind::mlp}), again},
@@ -214,7 +223,7 @@ TEST(Fp8Layouts, AreReplayedBitForBitWhereOtherRanksUpdateAndGatherTheWeights) {
 TEST(Fp8Layouts, AreReplayedBitForBitOnPipelineStages) {
   std::vector<Row> staged = rows();
   for (const std::size_t cut_by_microbatch :
-       {0, 1}) {  // here local and transformer_engine have graphs for each microbatch
+       {0, 1, 3, 4}) {  // here local and transformer_engine have graphs for each microbatch
     staged.push_back(staged[cut_by_microbatch]);
     staged.back().vpp = 2;
   }
@@ -240,6 +249,45 @@ TEST(Fp8Layouts, AreReplayedBitForBitLayerByLayerWithDelayedWeightGradients) {
                 model};
   ranks->for_each_expert_layout(
       [&](const Layout& layout) { expect_equal_steps(row, model, layout); });
+  model.precision = workloads::Precision::fp8_delayed;
+  ranks->for_each_expert_layout(
+      [&](const Layout& layout) { expect_equal_steps(row, model, layout); });
+}
+
+TEST(Fp8Layouts, AreReplayedBitForBitWithProductsOverSequenceContextAndExpertParallelRanks) {
+  ModelConfig model = with_experts();
+  model.precision = workloads::Precision::fp8_delayed;
+  const Row row{"experts", {.impl = "transformer_engine", .warmup_steps = 1}, model};
+  ranks->for_each_split_expert_layout(
+      [&](const Layout& layout, const std::string&) { expect_equal_steps(row, model, layout); });
+  ModelConfig dense = rounded(2);
+  dense.precision = workloads::Precision::fp8_delayed;
+  ranks->for_each_sequence_parallel_layout([&](const Layout& layout) {
+    expect_equal_steps({"sequence parallel", {.impl = "local", .warmup_steps = 1}, dense}, dense,
+                       layout);
+  });
+}
+
+// The input of the first projection is the same in every layout, bit for bit, and so is its weight.
+TEST(Fp8Layouts, ScaleByTheLargestElementOfAllRanksOfAStage) {
+  ranks->for_each_layout([&](const Layout& layout) {
+    ModelConfig model = rounded(2);
+    model.precision = workloads::Precision::fp8_delayed;
+    model.microbatches = 1;
+    ModelConfig all = model;
+    all.microbatches = layout.dp;
+    StepAfterBackward mine(model, layout), single(all, {});
+    const auto history = [](workloads::TrainStep& step) {
+      for (const auto& [name, tensor] : step.fp8_state())
+        if (name == "state:fp8.forward.history") return tensor.cpu();
+      return at::Tensor();
+    };
+    const at::Tensor ours = history(mine.step),
+                     want = history(single.step).narrow(0, 0, layout.dp).amax(0);
+    for (const std::int64_t cast : {0, 1})
+      EXPECT_EQ(ours[0][cast].item<float>(), want[cast].item<float>()) << cast;
+    EXPECT_GT(want[0].item<float>(), 0);
+  });
 }
 
 // Two of the model's four layers are its first and last, and each layer is alone on its stage: a

@@ -1,5 +1,6 @@
 // Faults of numbers that a capture takes by value or that are read at the wrong time.
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "workloads/faults/planted.h"
@@ -124,6 +125,58 @@ class RoundsEveryLayer final : public Planted {
   std::set<const void*> weights_;       // of the layers that are not rounded
 };
 
+/// A capture takes the scale of each cast to fp8 by value.
+class Fp8ScaleByValue final : public Planted {
+ public:
+  at::Tensor scalar(Scalar which, const at::Tensor& value) override {
+    if (which != Scalar::fp8_scale) return value;
+    at::Tensor& seen = seen_[value.const_data_ptr()];
+    if (!recording()) seen = value.clone();
+    return seen;
+  }
+
+ private:
+  std::map<const void*, at::Tensor> seen_;  // by address: as it was before the capture
+};
+
+/// Every part whose graph casts to fp8 also reduces over the ranks what was noted so far, besides
+/// the one reduction on leaving the context.
+class ReducesInEveryGraph final : public Planted {
+ public:
+  void before_fp8_input(const std::function<void()>& reduce) override {
+    if (recording()) reduce();
+  }
+};
+
+/// Once there are graphs, the scales of fp8 are not updated after some microbatches.
+class LeavesNoContext final : public FaultHooks {
+ public:
+  /// `period`: one microbatch in so many still updates them; 0 is none.
+  explicit LeavesNoContext(std::int64_t period) : period_(period) {}
+  void before_capture(const engines::CaptureParts&, engines::CaptureRequest&) override {
+    captured_ = true;
+  }
+  bool leaves_fp8_context(std::int64_t microbatch) override {
+    return !captured_ || (period_ > 0 && microbatch % period_ == period_ - 1);
+  }
+
+ private:
+  std::int64_t period_;
+  bool captured_ = false;
+};
+
+/// From its second step on, a model keeps the copies of its weights that it has.
+class KeepsOldCopies final : public FaultHooks {
+ public:
+  FirstMicrobatch first_microbatch(const at::Tensor& weight, FirstMicrobatch read) override {
+    const void* of = weight.unsafeGetTensorImpl();
+    return calls_[of]++ < 1 ? read : FirstMicrobatch::never;
+  }
+
+ private:
+  std::map<const void*, std::int64_t> calls_;  // by weight
+};
+
 /// A wrapper around replayed modules omits the host's check once they are captured.
 class ChecksStop final : public FaultHooks {
  public:
@@ -146,6 +199,19 @@ std::shared_ptr<FaultHooks> first_microbatch_flag_frozen_false() {
 }
 std::shared_ptr<FaultHooks> unrounded_layers_rounded_in_capture() {
   return std::make_shared<RoundsEveryLayer>();
+}
+std::shared_ptr<FaultHooks> fp8_scale_by_value() { return std::make_shared<Fp8ScaleByValue>(); }
+std::shared_ptr<FaultHooks> amax_reduced_in_every_graph() {
+  return std::make_shared<ReducesInEveryGraph>();
+}
+std::shared_ptr<FaultHooks> fp8_context_missing_at_replay() {
+  return std::make_shared<LeavesNoContext>(/*period=*/0);
+}
+std::shared_ptr<FaultHooks> amax_history_shared_by_two_microbatches() {
+  return std::make_shared<LeavesNoContext>(/*period=*/2);
+}
+std::shared_ptr<FaultHooks> fp8_copies_stale_over_a_step() {
+  return std::make_shared<KeepsOldCopies>();
 }
 std::shared_ptr<FaultHooks> nan_checks_stop_after_capture() {
   return std::make_shared<ChecksStop>();

@@ -42,6 +42,7 @@ struct ForwardPass {
   at::Tensor documents = {};
   ParameterGather* gather = nullptr;                   // null: all parameters are complete
   const Fp8Weights* fp8_weights = nullptr;             // null: products use the weights themselves
+  at::Tensor fp8_kept = {};                            // with_kept_scales(); else undefined
   SharedExpertStream* shared_expert_stream = nullptr;  // null: shared experts run with the router
   /// The second run of a recomputed part, in backward. It draws the masks of the first run again
   /// and does not count what the first run has counted.

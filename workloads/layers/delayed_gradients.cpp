@@ -33,7 +33,12 @@ struct DelayedProduct : torch::autograd::Function<DelayedProduct> {
 
 void DelayedGradients::defer(const at::Tensor& x, const at::Tensor& dy,
                              const at::Tensor& main_gradient) {
-  deferred_.push_back({x.detach(), dy.detach(), main_gradient});
+  defer([x = x.detach(), dy = dy.detach()] { return at::matmul(dy.transpose(-1, -2), x); },
+        main_gradient);
+}
+
+void DelayedGradients::defer(std::function<at::Tensor()> product, const at::Tensor& main_gradient) {
+  deferred_.push_back({std::move(product), main_gradient});
 }
 
 void DelayedGradients::add() {
@@ -42,8 +47,8 @@ void DelayedGradients::add() {
     throw std::logic_error(
         "delayed weight gradients: got none pending; want those of the last backward; why: they "
         "would be missing or counted twice; next: call add() once after each backward of the part");
-  for (Deferred& product : std::exchange(deferred_, {}))
-    product.main_gradient.add_(at::matmul(product.dy.transpose(-1, -2), product.x));
+  for (Deferred& deferred : std::exchange(deferred_, {}))
+    deferred.main_gradient.add_(deferred.product());
 }
 
 void DelayedGradients::require_none_pending() const {

@@ -5,6 +5,7 @@
 // Autograd does not know such a weight: no accumulator adds its gradient or runs hooks for it.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "fixtures/tensors/torch.h"
@@ -23,6 +24,8 @@ class DelayedGradients {
   /// Keeps the operands of main_gradient += dy^T x. x [..., N, I], dy [..., N, O]; main_gradient
   /// [..., O, I] fp32 is the weight's .grad or a view of it.
   void defer(const at::Tensor& x, const at::Tensor& dy, const at::Tensor& main_gradient);
+  /// Keeps `product`, which returns the weight's gradient in the shape of `main_gradient`.
+  void defer(std::function<at::Tensor()> product, const at::Tensor& main_gradient);
   bool pending() const { return !deferred_.empty(); }
   /// Enqueues the pending additions. Throws std::logic_error if none is pending: there was no
   /// backward before, or this is the second call after it.
@@ -35,7 +38,8 @@ class DelayedGradients {
 
  private:
   struct Deferred {
-    at::Tensor x, dy, main_gradient;
+    std::function<at::Tensor()> product;
+    at::Tensor main_gradient;
   };
   std::vector<Deferred> deferred_;
 };

@@ -26,6 +26,14 @@ constexpr std::array<std::string_view, 10> kLinears{
     ".mlp.experts.up.weight", ".mlp.experts.down.weight",     ".mamba.in.weight",
     ".mamba.out.weight"};
 
+/// The entry of kLinears that a parameter of this layer is; the end if it is none.
+auto linear_of(const std::string& parameter, std::int64_t layer) {
+  const std::string of_layer = "param:layers." + std::to_string(layer);
+  return std::find_if(kLinears.begin(), kLinears.end(), [&](std::string_view one) {
+    return parameter == of_layer + std::string(one);
+  });
+}
+
 /// The values of the copy, with the gradient passed to the weight.
 struct StraightThrough : torch::autograd::Function<StraightThrough> {
   static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& /*weight*/,
@@ -55,55 +63,119 @@ at::Tensor rounded_to_e4m3(const at::Tensor& weight, std::int64_t dimension, std
   return rounded.flatten(dimension, dimension + 1).to(weight.scalar_type());
 }
 
-Fp8Weights::Fp8Weights(const ModelConfig& config, const Layout& layout,
-                       const Parameters& parameters, faults::FaultHooks& faults)
-    : faults_(faults) {
-  const auto options = parameters.all().front().tensor.options().requires_grad(false);
-  first_ = at::zeros({}, options.dtype(at::kBool));
-  made_ = at::zeros({layout.stage_layers(config), static_cast<std::int64_t>(kLinears.size())},
-                    options.dtype(at::kLong));
+namespace {
+
+/// The weights of this rank that are used in 8 bits, with their places in Parameters::all().
+std::vector<std::pair<Fp8Scaling::Weight, std::size_t>> used_in_8_bits(
+    const ModelConfig& config, const Layout& layout, const Parameters& parameters) {
+  std::vector<std::pair<Fp8Scaling::Weight, std::size_t>> found;
   for (std::int64_t layer = 0; layer < config.layers; ++layer) {
-    if (!layout.holds(config, layer) || !config.rounds_weights(layer)) continue;
-    const std::string of_layer = "param:layers." + std::to_string(layer);
+    if (!layout.holds(config, layer) || !config.uses_fp8(layer)) continue;
     for (std::size_t p = 0; p < parameters.all().size(); ++p) {
       const auto& [name, weight] = parameters.all()[p];
-      const auto linear = std::find_if(kLinears.begin(), kLinears.end(), [&](std::string_view one) {
-        return name == of_layer + std::string(one);
-      });
-      if (linear == kLinears.end()) continue;
-      const Shard& shard = parameters.shards()[p];
-      const Rounded& made =
-          rounded_
-              .emplace(weight.unsafeGetTensorImpl(),
-                       Rounded{.copy = at::zeros_like(weight, options),
-                               .made = made_.select(0, layout.place(config, layer))
-                                           .select(0, linear - kLinears.begin()),
-                               .dimension = shard.expert ? shard.inner_dimension : shard.dimension,
-                               .parts = shard.expert ? config.fp8_expert_parts : config.fp8_parts})
-              .first->second;
-      copies_.push_back({"fp8:" + name.substr(name.find(':') + 1), made.copy});
+      if (linear_of(name, layer) == kLinears.end()) continue;
+      const std::int64_t experts = parameters.shards()[p].expert ? weight.size(0) : 1;
+      found.push_back({{.parameter = weight, .layer = layer, .experts = experts}, p});
     }
+  }
+  return found;
+}
+
+std::vector<Fp8Scaling::Weight> weights_of(const ModelConfig& config, const Layout& layout,
+                                           const Parameters& parameters) {
+  std::vector<Fp8Scaling::Weight> weights;
+  for (auto& [weight, place] : used_in_8_bits(config, layout, parameters))
+    weights.push_back(std::move(weight));
+  return weights;
+}
+
+}  // namespace
+
+Fp8Weights::Fp8Weights(const ModelConfig& config, const Layout& layout,
+                       const Parameters& parameters, faults::FaultHooks& faults)
+    : faults_(faults),
+      products_(is_fp8(config.precision)),
+      kept_(config.fp8_weights),
+      scaling_(config, layout, weights_of(config, layout, parameters),
+               parameters.all().front().tensor.device(), faults) {
+  const auto options = parameters.all().front().tensor.options().requires_grad(false);
+  if (kept_) {
+    first_ = at::zeros({}, options.dtype(at::kBool));
+    made_ = at::zeros({layout.stage_layers(config), static_cast<std::int64_t>(kLinears.size())},
+                      options.dtype(at::kLong));
+  }
+  for (const auto& [used, place] : used_in_8_bits(config, layout, parameters)) {
+    const std::string& name = parameters.all()[place].name;
+    const Shard& shard = parameters.shards()[place];
+    Rounded rounded{.copy = {},
+                    .inverse = {},
+                    .made = {},
+                    .dimension = shard.expert ? shard.inner_dimension : shard.dimension,
+                    .parts = shard.expert ? config.fp8_expert_parts : config.fp8_parts};
+    if (kept_) {
+      const at::Tensor zeros = at::zeros_like(used.parameter, options);
+      const std::string copy_name = "fp8:" + name.substr(name.find(':') + 1);
+      rounded.copy = products_ ? zeros.to(at::kFloat8_e4m3fn) : zeros;
+      rounded.made = made_.select(0, layout.place(config, used.layer))
+                         .select(0, linear_of(name, used.layer) - kLinears.begin());
+      copies_.push_back({copy_name, rounded.copy});
+      if (products_) {
+        rounded.inverse = at::zeros({used.experts}, options.dtype(at::kFloat));
+        copies_.push_back({copy_name + ".inverse", rounded.inverse});
+      }
+    }
+    rounded_.emplace(used.parameter.unsafeGetTensorImpl(), std::move(rounded));
   }
 }
 
-void Fp8Weights::begin_step() { made_.zero_(); }
+void Fp8Weights::begin_step() {
+  if (kept_) made_.zero_();
+  scaling_.begin_step();
+}
 
-void Fp8Weights::set_first_microbatch(bool first) { first_.fill_(first); }
+void Fp8Weights::set_first_microbatch(bool first) {
+  if (kept_) first_.fill_(first);
+}
 
-at::Tensor Fp8Weights::in_place_of(const at::Tensor& weight, const ForwardPass& pass) const {
+UsedWeight Fp8Weights::in_place_of(const at::Tensor& weight, const ForwardPass& pass) const {
   const auto found = rounded_.find(weight.unsafeGetTensorImpl());
-  if (found == rounded_.end()) return weight;
+  if (found == rounded_.end()) return {weight};
   const Rounded& rounded = found->second;
+  UsedWeight used{weight};
+  if (products_) {
+    const auto cast = [&](Fp8Scaling::Operand operand) {
+      return scaling_.cast(weight, operand, pass.fp8_kept, pass.again);
+    };
+    used.input = cast(Fp8Scaling::Operand::input);
+    used.gradient = cast(Fp8Scaling::Operand::gradient);
+  }
+  if (!kept_) {
+    used.fp8 = fresh(rounded, weight, /*noted=*/{}, pass);
+    return used;
+  }
   // The graph of a part alone is replayed in other microbatches than the one it was captured in.
   const bool replayed_in_others = pass.recording && pass.runner && pass.runner->captures_parts();
   using faults::FirstMicrobatch;
   const FirstMicrobatch read = faults_.first_microbatch(
       weight, replayed_in_others ? FirstMicrobatch::on_device : FirstMicrobatch::on_host);
-  if (read == FirstMicrobatch::none) return weight;
+  if (read == FirstMicrobatch::none) return {weight};
   if (!pass.again) make(rounded, weight, read, pass);
   // variable_data() has its own version counter: the next step makes the copy again in place, and a
   // graph does so in each microbatch with the same values, which autograd would reject.
-  return StraightThrough::apply(weight, rounded.copy.variable_data());
+  if (products_)
+    used.fp8 = {rounded.copy.variable_data(), rounded.inverse.variable_data()};
+  else
+    used.tensor = StraightThrough::apply(weight, rounded.copy.variable_data());
+  return used;
+}
+
+/// The numbers of a copy. `noted`: as in Fp8Cast. `inverse` is undefined without products in fp8.
+Fp8Tensor Fp8Weights::fresh(const Rounded& rounded, const at::Tensor& weight,
+                            const at::Tensor& noted, const ForwardPass& pass) const {
+  if (!products_) return {rounded_to_e4m3(weight, rounded.dimension, rounded.parts), {}};
+  Fp8Cast cast = scaling_.cast(weight, Fp8Scaling::Operand::weight, pass.fp8_kept, pass.again);
+  cast.noted = noted;
+  return to_fp8(weight.detach(), at::kFloat8_e4m3fn, cast);
 }
 
 void Fp8Weights::make(const Rounded& rounded, const at::Tensor& weight,
@@ -112,18 +184,25 @@ void Fp8Weights::make(const Rounded& rounded, const at::Tensor& weight,
   // Captured parts round in microbatches in which eager steps do not, so a comparison of operators
   // in order (suites/arms/taps.h) must not see the rounding. It sees the copy where it is used.
   const at::RecordFunctionGuard unrecorded(/*is_enabled=*/false);
-  at::Tensor copy = rounded.copy, made = rounded.made;
-  if (read == faults::FirstMicrobatch::on_device) {
-    copy.copy_(at::where(first_, rounded_to_e4m3(weight, rounded.dimension, rounded.parts), copy));
-    made.add_(first_);
-  } else if (read == faults::FirstMicrobatch::on_host && pass.microbatch == 0) {
-    copy.copy_(rounded_to_e4m3(weight, rounded.dimension, rounded.parts));
-    made.add_(1);
-  }
+  const bool on_device = read == faults::FirstMicrobatch::on_device;
+  if (!on_device && !(read == faults::FirstMicrobatch::on_host && pass.microbatch == 0)) return;
+  const auto write = [&](at::Tensor to, const at::Tensor& from) {
+    // Through fp32, which holds every number of 8 bits: where() does not take these types.
+    to.copy_(on_device ? at::where(first_, from.to(at::kFloat), to.to(at::kFloat)) : from);
+  };
+  const Fp8Tensor made = fresh(rounded, weight, on_device ? first_ : at::Tensor(), pass);
+  write(rounded.copy, made.values);
+  if (products_) write(rounded.inverse, made.inverse);
+  at::Tensor count = rounded.made;
+  if (on_device)
+    count.add_(first_);
+  else
+    count.add_(1);
 }
 
 std::vector<fixtures::NamedTensor> Fp8Weights::tensors() const {
-  std::vector<fixtures::NamedTensor> tensors{{"fp8:made", made_}};
+  std::vector<fixtures::NamedTensor> tensors = scaling_.ledgers();
+  if (kept_) tensors.push_back({"fp8:made", made_});
   tensors.insert(tensors.end(), copies_.begin(), copies_.end());
   return tensors;
 }
@@ -136,8 +215,16 @@ at::Tensor copies_made(const std::vector<fixtures::NamedTensor>& ledgers) {
   return made->tensor.sum(1);
 }
 
-at::Tensor used_weight(const at::Tensor& weight, const ForwardPass& pass) {
-  return pass.fp8_weights ? pass.fp8_weights->in_place_of(weight, pass) : weight;
+ForwardPass with_kept_scales(const ForwardPass& pass) {
+  ForwardPass kept = pass;
+  // A part inside a part that is recomputed keeps what the outer one has kept.
+  if (pass.fp8_weights && !pass.fp8_kept.defined())
+    kept.fp8_kept = pass.fp8_weights->scaling().keep();
+  return kept;
+}
+
+UsedWeight used_weight(const at::Tensor& weight, const ForwardPass& pass) {
+  return pass.fp8_weights ? pass.fp8_weights->in_place_of(weight, pass) : UsedWeight{weight};
 }
 
 }  // namespace graphproof::workloads

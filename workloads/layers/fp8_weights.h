@@ -1,13 +1,15 @@
-// Weights of linear layers that are rounded to 8 bits (axis fp8_weights). The rounded copies are
-// made in the first microbatch of a step and kept for the others, as Transformer Engine keeps
-// quantised weights between microbatches (is_first_microbatch). Products use the copies; gradients
-// go to the weights themselves (straight-through).
+// Weights of linear layers in 8 bits. With axis fp8_weights the rounded copies are made in the
+// first microbatch of a step and kept for the others, as Transformer Engine keeps quantised weights
+// between microbatches (is_first_microbatch). Gradients go to the weights themselves
+// (straight-through).
 //
-// There are no products of 8-bit numbers: a copy has the type of the model, and only its values are
-// rounded. A part that is captured alone has the rounding in its graph and selects by a flag on the
-// device. Every replay therefore computes it, whereas the kernels of Transformer Engine return at
-// once. The copies are not part of the training state: a checkpoint does not hold them, and the
-// first microbatch after a load makes them again.
+// With precision fp8_delayed or fp8_current a copy has 8 bits, and products multiply such numbers
+// (fp8_product.h); without the axis each microbatch then makes the numbers again. With another
+// precision a copy has the type of the model, and only its values are rounded. A part that is
+// captured alone has the rounding in its graph and selects by a flag on the device. Every replay
+// therefore computes it, whereas the kernels of Transformer Engine return at once. The copies are
+// not part of the training state: a checkpoint does not hold them, and the first microbatch after a
+// load makes them again.
 //
 // The embedding, the output layer, routers and norms are not rounded, and with
 // first_last_layers_bf16 neither are the first and the last layer of the model.
@@ -22,6 +24,8 @@
 #include "fixtures/tensors/named_tensor.h"
 #include "workloads/config/model_config.h"
 #include "workloads/faults/hooks/fault_hooks.h"
+#include "workloads/layers/fp8_product.h"
+#include "workloads/layers/fp8_scaling.h"
 #include "workloads/parameters/parameters.h"
 
 namespace graphproof::workloads {
@@ -34,8 +38,8 @@ struct ForwardPass;
 /// leading dimension for experts, each expert has its own scales.
 at::Tensor rounded_to_e4m3(const at::Tensor& weight, std::int64_t dimension, std::int64_t parts);
 
-/// The rounded copies of this rank's weights. Used by the thread that runs the step; enqueues on
-/// the current stream and may be captured.
+/// The weights of this rank that are used in 8 bits, and the scales of their products. Used by the
+/// thread that runs the step; enqueues on the current stream and may be captured.
 class Fp8Weights {
  public:
   /// Each shard of a weight has its own scale, as in Transformer Engine, and nothing is reduced
@@ -49,28 +53,36 @@ class Fp8Weights {
   /// Sets the flag that captured parts read on the device: whether the microbatch is the first of a
   /// step.
   void set_first_microbatch(bool first);
-  /// The tensor to compute with instead of `weight`, differentiable in it: its copy, which this
-  /// call makes in the first microbatch, or `weight` itself if it is not rounded. A part that is
-  /// captured alone reads on the device which microbatch it runs in. The second run of recompute
-  /// makes no copy.
-  at::Tensor in_place_of(const at::Tensor& weight, const ForwardPass& pass) const;
+  /// What to multiply by instead of `weight`: its copy, which this call makes in the first
+  /// microbatch, or `weight` itself if it is not used in 8 bits. A part that is captured alone
+  /// reads on the device which microbatch it runs in. The second run of recompute makes no copy.
+  UsedWeight in_place_of(const at::Tensor& weight, const ForwardPass& pass) const;
+
+  /// The scales of products in fp8; without such products its calls have no effect.
+  Fp8Scaling& scaling() { return scaling_; }
+  const Fp8Scaling& scaling() const { return scaling_; }
 
   /// "fp8:made" [L/pp, W] int64: how often the copy of each of a layer's W weights was made in the
   /// last step. Each weight has its own element, because the copies of an overlapped shared expert
-  /// are made on another stream. And "fp8:NAME" for each copy.
+  /// are made on another stream. "fp8:NAME" for each copy, and if it has 8 bits, "fp8:NAME.inverse"
+  /// (Fp8Tensor). These are there only with the axis. And Fp8Scaling::ledgers().
   std::vector<fixtures::NamedTensor> tensors() const;
-  /// [] bool, static: the flag of set_first_microbatch().
+  /// [] bool, static: the flag of set_first_microbatch(); undefined without the axis.
   const at::Tensor& first() const { return first_; }
 
  private:
   struct Rounded {
-    at::Tensor copy, made;  // made [] int64
+    at::Tensor copy, inverse, made;  // undefined without the axis; made [] int64
     std::int64_t dimension, parts;
   };
+  Fp8Tensor fresh(const Rounded& rounded, const at::Tensor& weight, const at::Tensor& noted,
+                  const ForwardPass& pass) const;
   void make(const Rounded& rounded, const at::Tensor& weight, faults::FirstMicrobatch read,
             const ForwardPass& pass) const;
 
   faults::FaultHooks& faults_;
+  bool products_, kept_;  // whether products are in fp8; whether copies are kept
+  Fp8Scaling scaling_;
   at::Tensor first_, made_;
   std::map<const c10::TensorImpl*, Rounded> rounded_;  // by weight
   std::vector<fixtures::NamedTensor> copies_;
@@ -79,7 +91,10 @@ class Fp8Weights {
 /// [L/pp] int64: how many copies each layer of this stage made, from the ledgers of a step.
 at::Tensor copies_made(const std::vector<fixtures::NamedTensor>& ledgers);
 
-/// The tensor to compute with instead of `weight` in this pass: `weight` itself without the axis.
-at::Tensor used_weight(const at::Tensor& weight, const ForwardPass& pass);
+/// `pass` with the scales of now, for a part that recompute runs twice: both runs use these.
+ForwardPass with_kept_scales(const ForwardPass& pass);
+
+/// What to multiply by instead of `weight` in this pass: `weight` itself without fp8.
+UsedWeight used_weight(const at::Tensor& weight, const ForwardPass& pass);
 
 }  // namespace graphproof::workloads

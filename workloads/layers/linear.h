@@ -10,8 +10,8 @@
 
 #include "fixtures/tensors/torch.h"
 #include "workloads/forward/forward_pass.h"
+#include "workloads/layers/fp8_product.h"
 #include "workloads/layers/fp8_weights.h"
-#include "workloads/layers/fused_linear.h"
 #include "workloads/layers/tensor_parallel.h"
 #include "workloads/parameters/parameters.h"
 

@@ -154,7 +154,7 @@ at::Tensor Moe::shared(const at::Tensor& hidden, const ForwardPass& pass) const 
     return shared_[0].forward(hidden, pass);
   return recompute(
       RecomputedPart::shared_experts, pass.faults,
-      [this, pass](const std::vector<at::Tensor>& inputs, bool again) {
+      [this, pass = with_kept_scales(pass)](const std::vector<at::Tensor>& inputs, bool again) {
         ForwardPass run = pass;
         run.again = run.again || again;
         const at::Tensor y = shared_[0].forward(inputs[0], run);
@@ -256,7 +256,7 @@ at::Tensor Moe::activated(const at::Tensor& inner, const ForwardPass& pass) cons
 /// Runs this rank's experts. inputs: [n, H] for each, where n differs. Returns the same shapes.
 std::vector<at::Tensor> Moe::own_experts(const std::vector<at::Tensor>& inputs,
                                          const ForwardPass& pass) const {
-  const at::Tensor up = used_weight(up_, pass), down = used_weight(down_, pass);
+  const UsedWeight up = used_weight(up_, pass), down = used_weight(down_, pass);
   std::vector<at::Tensor> inner, outputs;
   std::vector<std::int64_t> rows;
   for (std::size_t e = 0; e < inputs.size(); ++e) {
@@ -293,12 +293,16 @@ at::Tensor padded(const at::Tensor& x, const SplitSizes& sizes) {
 }  // namespace
 
 /// x times the weights of all own experts, or of one. main_gradient is that of all.
-at::Tensor Moe::product(const at::Tensor& x, const at::Tensor& weight,
+at::Tensor Moe::product(const at::Tensor& x, const UsedWeight& weight,
                         const at::Tensor& main_gradient, std::optional<std::int64_t> expert) const {
+  const at::Tensor gradient = expert ? main_gradient.select(0, *expert) : main_gradient;
+  if (weight.fp8.values.defined())
+    return linear_product(x, expert ? weight.of_expert(*expert) : weight, gradient,
+                          /*fused=*/false, delayed_);
   const auto of = [&](const at::Tensor& all) { return expert ? all.select(0, *expert) : all; };
-  return delayed_ ? delayed_product(x, of(weight.detach()), of(main_gradient), *delayed_)
-         : expert ? at::mm(x, of(weight).t())
-                  : at::bmm(x, weight.transpose(1, 2));
+  return delayed_ ? delayed_product(x, of(weight.tensor.detach()), gradient, *delayed_)
+         : expert ? at::mm(x, of(weight.tensor).t())
+                  : at::bmm(x, weight.tensor.transpose(1, 2));
 }
 
 at::Tensor Moe::pack(const at::Tensor& tokens, const at::Tensor& counts, SplitSizes& sizes) const {

@@ -119,7 +119,7 @@ class Moe {
                                       const ForwardPass& pass) const;
   at::Tensor dropless_forward(const at::Tensor& arrived, const SplitSizes& sizes,
                               const ForwardPass& pass) const;
-  at::Tensor product(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& main_gradient,
+  at::Tensor product(const at::Tensor& x, const UsedWeight& weight, const at::Tensor& main_gradient,
                      std::optional<std::int64_t> expert = std::nullopt) const;
   at::Tensor activated(const at::Tensor& inner, const ForwardPass& pass) const;
   at::Tensor gather_over_etp(const at::Tensor& rows) const;

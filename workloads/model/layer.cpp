@@ -304,7 +304,8 @@ at::Tensor Layer::with_recompute(RecomputedPart part, const std::vector<at::Tens
   if (!recompute_.of(part)) return work(inputs, pass);
   return recompute(
       part, pass.faults,
-      [this, part, pass, work](const std::vector<at::Tensor>& kept, bool again) {
+      [this, part, pass = with_kept_scales(pass), work](const std::vector<at::Tensor>& kept,
+                                                        bool again) {
         ForwardPass run = pass;
         run.again = run.again || again;
         const at::Tensor y = work(kept, run);

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "workloads/forward/recompute.h"
+#include "workloads/layers/fp8_weights.h"
 
 namespace graphproof::workloads {
 
@@ -20,7 +21,8 @@ at::Tensor run_layers(const std::vector<Layer>& layers, at::Tensor x, const Forw
                         layers[l].parameters().end());
     x = recompute(
         RecomputedPart::layer, pass.faults,
-        [&layers, pass, begin, end](const std::vector<at::Tensor>& inputs, bool again) {
+        [&layers, pass = with_kept_scales(pass), begin, end](const std::vector<at::Tensor>& inputs,
+                                                             bool again) {
           ForwardPass run = pass;
           run.again = again;
           at::Tensor y = inputs[0];

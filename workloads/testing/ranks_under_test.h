@@ -46,7 +46,9 @@ class RanksUnderTest : public testing::Environment {
     for (int tp = 1; tp <= world_->size(); ++tp) {
       if (world_->size() % tp != 0) continue;
       const int dp = world_->size() / tp;
-      groups_->use(comm::tensor_data_groups(tp, dp), kLimit);
+      auto layouts = comm::tensor_data_groups(tp, dp);
+      layouts.push_back(comm::amax_group(tp * dp));
+      groups_->use(layouts, kLimit);
       SCOPED_TRACE("tp " + std::to_string(tp) + " dp " + std::to_string(dp) + " rank " +
                    std::to_string(rank()));
       body(workloads::Layout{.tp = tp,
@@ -54,7 +56,8 @@ class RanksUnderTest : public testing::Environment {
                              .tp_rank = rank() % tp,
                              .dp_rank = rank() / tp,
                              .tp_group = "tp",
-                             .dp_group = "dp"});
+                             .dp_group = "dp",
+                             .amax_group = "amax"});
     }
   }
   /// Every (pp, tp, dp) of the size of the world with two or more stages of `vpp` chunks each and
@@ -70,6 +73,7 @@ class RanksUnderTest : public testing::Environment {
           layouts.push_back(comm::edge_group(tp * dp, edge.from, edge.to));
         layouts.push_back(comm::stage_pairs("embd", tp * dp, 0, pp - 1));
         layouts.push_back(comm::stage_group(tp * dp, pp));
+        layouts.push_back(comm::amax_group(tp * dp, pp));
         groups_->use(layouts, kLimit);
         SCOPED_TRACE("pp " + std::to_string(pp) + " vpp " + std::to_string(vpp) + " tp " +
                      std::to_string(tp) + " dp " + std::to_string(dp) + " rank " +
@@ -85,6 +89,7 @@ class RanksUnderTest : public testing::Environment {
                                .pp_rank = rank() / (tp * dp),
                                .vpp = vpp,
                                .embedding_group = "embd",
+                               .amax_group = "amax",
                                .pp_group = "pp"});
       }
   }
@@ -101,6 +106,7 @@ class RanksUnderTest : public testing::Environment {
           layouts.push_back(comm::edge_group(dp, edge.from, edge.to));
         for (comm::GroupLayout& layout : comm::expert_groups(world_->size(), ep, pp))
           layouts.push_back(std::move(layout));
+        layouts.push_back(comm::amax_group(dp, pp));
         groups_->use(layouts, kLimit);
         SCOPED_TRACE("pp " + std::to_string(pp) + " vpp " + std::to_string(vpp) + " dp " +
                      std::to_string(dp) + " ep " + std::to_string(ep) + " rank " +
@@ -115,7 +121,8 @@ class RanksUnderTest : public testing::Environment {
                                .edp_group = "edp",
                                .pp = pp,
                                .pp_rank = rank() / dp,
-                               .vpp = vpp});
+                               .vpp = vpp,
+                               .amax_group = "amax"});
       }
     }
   }
@@ -137,6 +144,7 @@ class RanksUnderTest : public testing::Environment {
             layouts.push_back(std::move(layout));
           for (const order::Edge& edge : order::edges(pp, 1))
             layouts.push_back(comm::edge_group(stage, edge.from, edge.to));
+          layouts.push_back(comm::amax_group(stage, pp));
           groups_->use(layouts, kLimit);
           for (const auto& [type, word] :
                {std::pair{workloads::CpCommType::p2p, "p2p"},
@@ -162,7 +170,8 @@ class RanksUnderTest : public testing::Environment {
                                    .dp_cp_group = "dp_cp",
                                    .cp_comm_type = type,
                                    .pp = pp,
-                                   .pp_rank = rank() / stage},
+                                   .pp_rank = rank() / stage,
+                                   .amax_group = "amax"},
                  trace);
           }
         }
@@ -184,6 +193,7 @@ class RanksUnderTest : public testing::Environment {
       auto layouts = comm::tensor_data_groups(1, dp);
       for (comm::GroupLayout& layout : comm::expert_groups(dp, ep))
         layouts.push_back(std::move(layout));
+      layouts.push_back(comm::amax_group(dp));
       groups_->use(layouts, kLimit);
       SCOPED_TRACE("dp " + std::to_string(dp) + " ep " + std::to_string(ep) + " rank " +
                    std::to_string(rank()));
@@ -194,7 +204,8 @@ class RanksUnderTest : public testing::Environment {
                              .ep = ep,
                              .ep_rank = rank() % ep,
                              .ep_group = "ep",
-                             .edp_group = "edp"});
+                             .edp_group = "edp",
+                             .amax_group = "amax"});
     }
   }
   /// Every (tp, cp, dp) of the size of the world with every possible (ep, etp), tp, cp, ep and etp
@@ -213,6 +224,7 @@ class RanksUnderTest : public testing::Environment {
               layouts.push_back(std::move(layout));
             for (comm::GroupLayout& layout : comm::expert_groups(world, ep, 1, etp))
               layouts.push_back(std::move(layout));
+            layouts.push_back(comm::amax_group(world));
             groups_->use(layouts, kLimit);
             const std::string trace = "tp " + std::to_string(tp) + " cp " + std::to_string(cp) +
                                       " dp " + std::to_string(dp) + " ep " + std::to_string(ep) +
@@ -235,7 +247,8 @@ class RanksUnderTest : public testing::Environment {
                                    .cp = cp,
                                    .cp_rank = rank() / tp % cp,
                                    .cp_group = "cp",
-                                   .dp_cp_group = "dp_cp"},
+                                   .dp_cp_group = "dp_cp",
+                                   .amax_group = "amax"},
                  trace);
           }
   }

@@ -136,7 +136,8 @@ struct TrainStep::State {
         slots(order::schedule_slots(stage_of(layout, config), /*in_pairs=*/config.overlap_ep_comm)),
         transfers(layout, config, options.dtype(scalar_type(config.precision))),
         schedule(config, layout, device_.torch_device()) {
-    if (config.fp8_weights) fp8_weights.emplace(config, layout, parameters, faults);
+    if (config.fp8_weights || is_fp8(config.precision))
+      fp8_weights.emplace(config, layout, parameters, faults);
     if (config.overlap_ep_comm) exchanges.emplace(device, layout.ep_group, faults);
     if (config.shared_expert && config.shared_expert_overlap)
       shared_expert_stream.emplace(device, faults);
@@ -176,6 +177,7 @@ struct TrainStep::State {
   ForwardPass pass_of(const Batch& batch, const order::Work& work);
   at::Tensor run_chunk(const Batch& batch, const order::Work& work, const at::Tensor& received);
   void note_loss(const order::Work& work, const at::Tensor& loss);
+  void leave_fp8(Fp8Scaling::Direction direction, const order::Work& work);
   Outstanding forward(const Batch& batch, const order::Work& work, at::Tensor received);
   at::Tensor backward(const order::Work& work, const Outstanding& done, const at::Tensor& gradient);
   void run_microbatches(const Batch& batch);
@@ -274,6 +276,11 @@ void TrainStep::State::note_loss(const order::Work& work, const at::Tensor& loss
   checks.loss(loss.detach(), work.microbatch);
 }
 
+/// Leaves the fp8 context of a forward or a backward.
+void TrainStep::State::leave_fp8(Fp8Scaling::Direction direction, const order::Work& work) {
+  if (fp8_weights) fp8_weights->scaling().leave(direction, work.chunk, work.microbatch);
+}
+
 TrainStep::State::Outstanding TrainStep::State::forward(const Batch& batch, const order::Work& work,
                                                         at::Tensor received) {
   const std::int64_t m = work.microbatch;
@@ -283,6 +290,7 @@ TrainStep::State::Outstanding TrainStep::State::forward(const Batch& batch, cons
   if (received.defined()) received.requires_grad_(true);
   const at::Tensor output = run_chunk(batch, work, received);
   if (model.makes_loss(work.chunk)) note_loss(work, output);
+  leave_fp8(Fp8Scaling::Direction::forward, work);
   return {received, output};
 }
 
@@ -298,6 +306,7 @@ at::Tensor TrainStep::State::backward(const order::Work& work, const Outstanding
   }
   const SilenceStreamMismatchWarning silence(shared_expert_stream.has_value());
   torch::autograd::backward({done.output}, {model.makes_loss(work.chunk) ? root : gradient});
+  leave_fp8(Fp8Scaling::Direction::backward, work);
   return done.received.defined() ? done.received.grad() : at::Tensor();
 }
 
@@ -395,6 +404,8 @@ TrainStep::State::Made TrainStep::State::run_overlapped(const Batch& batch,
     }
   });
   made.output = forward_slot.x;
+  if (forward) leave_fp8(Fp8Scaling::Direction::forward, *forward);
+  if (backward) leave_fp8(Fp8Scaling::Direction::backward, *backward);
   if (forward) passes_in_pieces[{forward->chunk, forward->microbatch}] = std::move(forward_pass);
   return made;
 }
@@ -495,11 +506,15 @@ void TrainStep::evaluate(const Batch& batch) {
   State& s = *state_;
   const at::NoGradGuard no_grad;
   struct Evaluating {
-    explicit Evaluating(Dropout& of) : dropout(of) { dropout.evaluating(true); }
-    ~Evaluating() { dropout.evaluating(false); }
-    Dropout& dropout;
+    explicit Evaluating(State& of) : state(of) { set(true); }
+    ~Evaluating() { set(false); }
+    void set(bool on) {
+      state.dropout.evaluating(on);
+      if (state.fp8_weights) state.fp8_weights->scaling().evaluating(on);
+    }
+    State& state;
   };
-  const Evaluating evaluating(s.dropout);
+  const Evaluating evaluating(s);
   s.evaluation_losses.zero_();
   if (s.gather) s.gather->begin();
   s.run_forwards(batch);
@@ -525,7 +540,11 @@ void TrainStep::gather_gradients() { state_->reduction.gather(); }
 std::vector<NamedTensor> TrainStep::optimizer_state() {
   std::vector<NamedTensor> state = state_->optimizer.state();
   state_->router_bias.append_to(state);
+  for (NamedTensor& tensor : fp8_state()) state.push_back(std::move(tensor));
   return state;
+}
+std::vector<NamedTensor> TrainStep::fp8_state() {
+  return state_->fp8_weights ? state_->fp8_weights->scaling().state() : std::vector<NamedTensor>();
 }
 at::Tensor TrainStep::first_microbatch() {
   return state_->fp8_weights ? state_->fp8_weights->first() : at::Tensor();

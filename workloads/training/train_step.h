@@ -78,7 +78,9 @@ class TrainStep {
   const std::vector<Updated>& updated() const;  // Optimizer::updated()
   /// GradientReduction::gather(), on the current stream.
   void gather_gradients();
-  std::vector<NamedTensor> optimizer_state();  // Optimizer::state()
+  /// Optimizer::state(), RouterBias::append_to() and fp8_state().
+  std::vector<NamedTensor> optimizer_state();
+  std::vector<NamedTensor> fp8_state();  // Fp8Scaling::state()
   /// [M] fp32 out, static: for each microbatch the mean over its B*S tokens; zero on all stages but
   /// the last.
   at::Tensor losses();

@@ -22,6 +22,8 @@
 // - Hooks of accumulators run in every backward, also those of fused weight gradients
 //   (fused_linear.h), which are added in the graph. Parameters on which the outputs do not depend
 //   get no gradient.
+// - With delayed fp8 scaling a graph holds the casts; the scales are updated outside the graphs, on
+//   leaving the fp8 context of a microbatch, which therefore has to be entered at replays too.
 // - With fp8_weights every call writes to device memory whether its microbatch is the first of a
 //   step, and the graph reads it. PyTorch has no such argument: without it, graphs that serve all
 //   microbatches would repeat in each what was captured.

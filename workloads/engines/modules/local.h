@@ -22,6 +22,8 @@
 // - An output that is consumed by exactly one captured module is the static input of that module:
 //   the two share memory, and nothing is copied. (Megatron-LM had the option
 //   cuda_graph_share_io_buffers for this; its current code always does it.)
+// - With delayed fp8 scaling a graph holds the casts; the scales are updated outside the graphs, on
+//   leaving the fp8 context of a microbatch, which therefore has to be entered at replays too.
 // - With fp8_weights a graph reads on the device whether its microbatch is the first of a step. The
 //   flag is written outside the graphs by the first call that finds it changed, in the first
 //   captured part of a chunk. (Megatron-LM writes it only in the first layer of a chunk, and so

@@ -1,6 +1,6 @@
 // A copy of the state that passes of a module change in addition to their results: losses,
-// gradients, masks, ledgers, counters, random numbers. An engine restores it after warm-up passes
-// and rehearsals, so that they have no effect on training.
+// gradients, masks, ledgers, what casts to fp8 noted, counters, random numbers. An engine restores
+// it after warm-up passes and rehearsals, so that they have no effect on training.
 #pragma once
 
 #include <vector>
@@ -20,6 +20,7 @@ class SavedState {
     append(tensors_, step.gradients());
     append(tensors_, step.masks());
     append(tensors_, step.ledgers());
+    append(tensors_, step.fp8_state());
     tensors_.push_back({"layer_counter", step.layer_counter()});
     if (step.recompute_counter().defined())
       tensors_.push_back({"recompute_counter", step.recompute_counter()});

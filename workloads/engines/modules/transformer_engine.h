@@ -30,6 +30,8 @@
 // - Gradients of parameters leave the graph as copies, which autograd adds to .grad, so hooks of
 //   accumulators run. Fused weight gradients (fused_linear.h) are added in the graph, and their
 //   hooks run too. Parameters on which the outputs do not depend get no gradient.
+// - With delayed fp8 scaling a graph holds the casts; the scales are updated outside the graphs, on
+//   leaving the fp8 context of a microbatch, which therefore has to be entered at replays too.
 // - With fp8_weights a graph reads on the device whether its microbatch is the first of a step.
 //   Every call writes that flag before its replay, as make_graphed_callables does with
 //   is_first_microbatch.

@@ -17,6 +17,7 @@
 // - If the step runs layer by layer (ModelConfig::overlap_ep_comm), the stream of the exchanges
 //   forks and joins inside the graph, and a step that would end with weight gradients pending is
 //   refused.
+// - With delayed fp8 scaling the graphs hold the reductions and updates of the scales too.
 // - With fp8_weights the graphs hold the rounding in their first microbatch only, so a replay needs
 //   no flag.
 // - The capture mode is thread-local unless the configuration sets another.

@@ -14,6 +14,7 @@
 // - If the step runs layer by layer (ModelConfig::overlap_ep_comm), the stream of the exchanges
 //   forks and joins inside the graph, and a step that would end with weight gradients pending is
 //   refused.
+// - With delayed fp8 scaling the graphs hold the reductions and updates of the scales too.
 // - With fp8_weights the graph holds the rounding in its first microbatch only, so a replay needs
 //   no flag.
 // - Every generator of the step is registered with the graph.

@@ -80,7 +80,7 @@ enum class SideWork {
 enum class SideWait { fork, join };
 
 /// A number in device memory, so that each replay reads its current value.
-enum class Scalar { learning_rate, loss_scale, adam_step };
+enum class Scalar { learning_rate, loss_scale, adam_step, fp8_scale };
 
 /// Where the rounding of a weight to fp8 reads whether its microbatch is the first of a step: from
 /// a flag on the device, or on the host. never: the copy is not made again. none: no copy is used.
@@ -167,6 +167,12 @@ class FaultHooks {
   virtual FirstMicrobatch first_microbatch(const at::Tensor& /*weight*/, FirstMicrobatch read) {
     return read;
   }
+
+  /// Before the input of a product is cast to fp8. reduce() reduces over the ranks what the casts
+  /// of the forward have noted so far (fp8_scaling.h).
+  virtual void before_fp8_input(const std::function<void()>& /*reduce*/) {}
+  /// Whether the end of a forward or backward of `microbatch` updates the scales of fp8.
+  virtual bool leaves_fp8_context(std::int64_t /*microbatch*/) { return true; }
 
   // ---- gradients, optimizer, checkpoint
 

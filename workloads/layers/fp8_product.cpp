@@ -1,0 +1,119 @@
+#include "workloads/layers/fp8_product.h"
+
+#include <vector>
+
+#include "workloads/layers/fused_linear.h"
+
+namespace graphproof::workloads {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+// at::_scaled_mm takes only multiples of it: rows of b, and columns.
+constexpr std::int64_t kMultiple = 16;
+
+/// x [R, C] of 8-bit numbers with rows and columns of zeros up to multiples of kMultiple.
+at::Tensor padded(const at::Tensor& x, bool rows) {
+  const auto missing = [](std::int64_t size) { return (kMultiple - size % kMultiple) % kMultiple; };
+  const std::int64_t below = rows ? missing(x.size(0)) : 0, right = missing(x.size(1));
+  if (below + right == 0) return x.contiguous();
+  // The bytes of 0 are zero in both types; padding is not implemented for the types themselves.
+  return at::constant_pad_nd(x.contiguous().view(at::kByte), {0, right, 0, below})
+      .view(x.scalar_type());
+}
+
+at::Tensor matmul_on_cuda(const Fp8Tensor& a, const Fp8Tensor& b, at::ScalarType type) {
+  const std::int64_t rows = a.values.size(0), columns = b.values.size(0);
+  if (rows == 0 || a.values.size(1) == 0)
+    return at::zeros({rows, columns}, a.inverse.options().dtype(type));
+  return at::_scaled_mm(padded(a.values, /*rows=*/false), padded(b.values, /*rows=*/true).t(),
+                        a.inverse, b.inverse, /*bias=*/std::nullopt, /*scale_result=*/std::nullopt,
+                        type, /*use_fast_accum=*/false)
+      .narrow(1, 0, columns);
+}
+
+/// [.., R, C] to [.., C, R], contiguous as the kernels read it.
+Fp8Tensor transposed(const Fp8Tensor& x) {
+  return {x.values.transpose(-1, -2).contiguous(), x.inverse};
+}
+
+/// What the backward needs besides saved tensors. `main_gradient` is not a saved variable, because
+/// it may be modified between forward and backward.
+struct Product : torch::CustomClassHolder {
+  Fp8Cast gradient;
+  at::Tensor main_gradient;
+  bool fused = false;
+  DelayedGradients* delayed = nullptr;
+};
+
+struct Fp8Product : torch::autograd::Function<Fp8Product> {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& x,
+                            const at::Tensor& /*weight*/, const UsedWeight& used,
+                            const c10::intrusive_ptr<Product>& product) {
+    const Fp8Tensor input = to_fp8(x, at::kFloat8_e4m3fn, used.input);
+    context->save_for_backward({input.values, input.inverse, used.fp8.values, used.fp8.inverse});
+    context->saved_data["product"] = c10::IValue::make_capsule(product);
+    return fp8_matmul(input, used.fp8, x.scalar_type());
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const at::NoGradGuard no_grad;
+    const variable_list saved = context->get_saved_variables();
+    const auto product =
+        c10::static_intrusive_pointer_cast<Product>(context->saved_data["product"].toCapsule());
+    const at::Tensor& dy = gradients[0];
+    const Fp8Tensor input{saved[0], saved[1]}, weight{saved[2], saved[3]},
+        gradient = to_fp8(dy, at::kFloat8_e5m2, product->gradient);
+    const auto of_weight = [input, gradient](at::ScalarType type) {
+      return fp8_matmul(transposed(gradient), transposed(input), type);
+    };
+    at::Tensor dw;
+    if (product->delayed)
+      product->delayed->defer([of_weight] { return of_weight(at::kFloat); },
+                              product->main_gradient);
+    else if (product->fused)
+      product->main_gradient.add_(of_weight(at::kFloat));
+    else
+      dw = of_weight(dy.scalar_type());
+    return {fp8_matmul(gradient, transposed(weight), dy.scalar_type()), dw, at::Tensor(),
+            at::Tensor()};
+  }
+};
+
+}  // namespace
+
+UsedWeight UsedWeight::of_expert(std::int64_t expert) const {
+  if (!fp8.values.defined()) return {tensor.select(0, expert)};
+  return {tensor.select(0, expert), fp8.of_expert(expert), input.of_expert(expert),
+          gradient.of_expert(expert)};
+}
+
+at::Tensor linear_product(const at::Tensor& x, const UsedWeight& weight,
+                          const at::Tensor& main_gradient, bool fused, DelayedGradients* delayed) {
+  if (!weight.fp8.values.defined())
+    return linear_product(x, weight.tensor, main_gradient, fused, delayed);
+  auto product = c10::make_intrusive<Product>();
+  product->gradient = weight.gradient;
+  product->main_gradient = main_gradient;
+  product->fused = fused;
+  product->delayed = delayed;
+  return Fp8Product::apply(x, delayed ? weight.tensor.detach() : weight.tensor, weight, product);
+}
+
+at::Tensor fp8_matmul(const Fp8Tensor& a, const Fp8Tensor& b, at::ScalarType type) {
+  const bool experts = a.values.dim() == 3;
+  if (a.values.is_cuda()) {
+    if (!experts) return matmul_on_cuda(a, b, type);
+    std::vector<at::Tensor> of_experts;
+    for (std::int64_t e = 0; e < a.values.size(0); ++e)
+      of_experts.push_back(matmul_on_cuda(a.of_expert(e), b.of_expert(e), type));
+    return at::stack(of_experts);
+  }
+  const at::Tensor inverse = a.inverse * b.inverse;
+  return (at::matmul(a.values.to(at::kFloat), b.values.to(at::kFloat).transpose(-1, -2)) *
+          (experts ? inverse.view({-1, 1, 1}) : inverse))
+      .to(type);
+}
+
+}  // namespace graphproof::workloads
