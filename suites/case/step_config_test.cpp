@@ -145,7 +145,8 @@ TEST_F(StepConfigTest, RefusesAnAxisThatItWouldIgnore) {
 
 TEST_F(StepConfigTest, RefusesAValueThatItDoesNotImplement) {
   for (const auto& [name, wanted] :
-       {std::pair{"precision=fp8_current", "precision; got fp8_current; want fp32 or bf16 or fp16"},
+       {std::pair{"precision=mxfp8",
+                  "precision; got mxfp8; want fp32 or bf16 or fp16 or fp8_delayed or fp8_current"},
         std::pair{"dispatch=paged_stash",
                   "dispatch; got paged_stash; want none or drop_and_pad or dropless"},
         std::pair{"dispatcher=flex", "dispatcher; got flex; want none or alltoall or allgather"}}) {
@@ -310,6 +311,19 @@ TEST_F(StepConfigTest, TakesHowItIsTrainedFromItsAxes) {
   EXPECT_EQ(single_rank(config).model.loss_scaling, workloads::LossScaling::static_);
 }
 
+TEST_F(StepConfigTest,
+       RanksOfAStageFindTheLargestElementsOfDelayedFp8TogetherAndAreComparedInFp32) {
+  const fixtures::Rank place{.world_size = 4, .rank = 3, .local_rank = 3, .from = "test"};
+  const StepConfig delayed = config_of("tp=2,pp=2,precision=fp8_delayed", place);
+  EXPECT_EQ(single_rank(delayed).model.precision, workloads::Precision::fp32);
+  const auto groups = process_groups(delayed.layout);
+  const auto amax = std::ranges::find(groups, delayed.layout.amax_group, &comm::GroupLayout::name);
+  ASSERT_NE(amax, groups.end());
+  EXPECT_EQ(amax->ranks, (std::vector<std::vector<int>>{{0, 1}, {2, 3}}));
+  EXPECT_EQ(config_of("tp=2,pp=2,precision=fp8_current", place).layout.amax_group, "");
+  EXPECT_EQ(config_of("precision=fp8_delayed", {}).layout.amax_group, "");
+}
+
 TEST_F(StepConfigTest, TheSingleRankReferenceRoundsWeightsWithTheScalesOfTheRanks) {
   EXPECT_FALSE(config_of("default", {}).model.fp8_weights);
   const StepConfig config =
@@ -319,7 +333,7 @@ TEST_F(StepConfigTest, TheSingleRankReferenceRoundsWeightsWithTheScalesOfTheRank
   EXPECT_EQ(single_rank(config).model.fp8_parts, 2);
   EXPECT_EQ(single_rank(config).model.fp8_expert_parts, 1);
   for (const auto& [layer, rounds] : {std::pair{0, false}, std::pair{1, true}, std::pair{2, false}})
-    EXPECT_EQ(single_rank(config).model.rounds_weights(layer), rounds) << layer;
+    EXPECT_EQ(single_rank(config).model.uses_fp8(layer), rounds) << layer;
 }
 
 }  // namespace

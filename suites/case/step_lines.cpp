@@ -171,6 +171,16 @@ void write_fp8_weights(CaseScope& scope, const std::string& arm, std::int64_t in
       .arm = arm, .step = index, .copies = integers(workloads::copies_made(step.ledgers()))});
 }
 
+void write_fp8_scaling(CaseScope& scope, const std::string& arm, std::int64_t index,
+                       workloads::TrainStep& step) {
+  const auto ledgers = step.ledgers();
+  scope.write(record::Fp8ScalingLine{.arm = arm,
+                                     .step = index,
+                                     .updates = integers(named(ledgers, "fp8:updates")),
+                                     .reductions = integers(named(ledgers, "fp8:reductions")),
+                                     .scales = fixtures::digest(step.fp8_state())});
+}
+
 void write_schedule(CaseScope& scope, const std::string& arm, std::int64_t index,
                     workloads::TrainStep& step) {
   scope.write(record::ScheduleLine{
@@ -196,6 +206,8 @@ void write_step_lines(CaseScope& scope, const std::string& arm, std::int64_t ind
   if (step.config().recompute.any()) write_recompute(scope, arm, index, step, before);
   if (step.config().experts > 0) write_experts(scope, arm, index, step);
   if (step.config().fp8_weights) write_fp8_weights(scope, arm, index, step);
+  if (step.config().precision == workloads::Precision::fp8_delayed)
+    write_fp8_scaling(scope, arm, index, step);
   if (step.layout().pp > 1 || step.config().overlap_ep_comm)
     write_schedule(scope, arm, index, step);
 }

@@ -80,6 +80,9 @@ std::vector<Shape> shapes() {
                      {"fp8_weights", true},
                      {"first_last_layers_bf16", true}}});
   result.push_back({{{"impl", "none"}, {"model", "hybrid"}, {"fp8_weights", true}}});
+  for (const char* impl : {"none", "local"})
+    result.push_back(
+        {{{"impl", impl}, {"tp", 2}, {"microbatches", 2}, {"precision", "fp8_delayed"}}});
   for (const char* impl : {"callables", "full_iteration"})
     result.push_back(
         {{{"impl", impl}, {"microbatches", 2}, {"shape_buckets", 2}, {"warmup_steps", 1}}});

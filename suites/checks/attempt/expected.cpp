@@ -96,6 +96,27 @@ std::vector<std::int64_t> rounded_weights(const Axes& axes, std::int64_t stage) 
   return weights;
 }
 
+std::vector<std::int64_t> fp8_updates(const Axes& axes, std::int64_t stage) {
+  const std::vector<std::int64_t> weights = rounded_weights(axes, stage);
+  const std::int64_t chunks = axes.integer("vpp"), of_chunk = std::ssize(weights) / chunks;
+  std::vector<std::int64_t> updates;
+  for (int direction = 0; direction < 2; ++direction)
+    for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
+      const auto first = weights.begin() + chunk * of_chunk;
+      const bool any = std::any_of(first, first + of_chunk, [](auto count) { return count > 0; });
+      updates.push_back(any ? axes.integer("microbatches") : 0);
+    }
+  return updates;
+}
+
+bool reduces_amax(const Axes& axes, std::int64_t stage) {
+  if (axes.text("precision") != "fp8_delayed" ||
+      axes.integer("tp") * axes.integer("cp") * axes.integer("dp") == 1)
+    return false;
+  const std::vector<std::int64_t> updates = fp8_updates(axes, stage);
+  return std::any_of(updates.begin(), updates.end(), [](auto count) { return count > 0; });
+}
+
 std::vector<std::vector<int>> ranks_by_stage(const Axes& axes, int world_size) {
   const int stages = static_cast<int>(axes.integer("pp"));
   const int ranks_per_stage = world_size / stages;

@@ -63,6 +63,14 @@ std::vector<RecomputedPart> recomputed_parts(const Axes& axes);
 /// axis first_last_layers_bf16.
 std::vector<std::int64_t> rounded_weights(const Axes& axes, std::int64_t stage);
 
+/// How often each chunk of a stage updates its scales of fp8 in a step, in its forward passes and
+/// then in its backward passes: once a microbatch, if one of its layers multiplies in fp8.
+std::vector<std::int64_t> fp8_updates(const Axes& axes, std::int64_t stage);
+
+/// Whether the ranks of a stage reduce the largest elements of what becomes fp8, as the group
+/// "amax".
+bool reduces_amax(const Axes& axes, std::int64_t stage);
+
 /// The ranks of each pipeline stage. They run the same program, because tensor, context and data
 /// parallel ranks differ in their data alone.
 std::vector<std::vector<int>> ranks_by_stage(const Axes& axes, int world_size);

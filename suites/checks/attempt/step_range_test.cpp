@@ -41,6 +41,7 @@ std::vector<Looked> looked() {
   for (const auto& [check, axes, kind, name] :
        std::vector<std::tuple<const char*, json, const char*, const char*>>{
            {"D39.fp8_weights", {{"impl", "none"}, {"fp8_weights", true}}, "fp8_weights", ""},
+           {"D70.fp8_scaling", {{"impl", "none"}, {"precision", "fp8_delayed"}}, "fp8_scaling", ""},
            {"D40.expert_ledger", kExperts, "experts", ""},
            {"D41.schedule", {{"impl", "none"}, {"pp", 2}, {"microbatches", 2}}, "schedule", ""},
            {"D42.recompute", {{"impl", "none"}, {"recompute", "full(uniform,1)"}}, "recompute", ""},

@@ -115,6 +115,12 @@ record::CheckResult collective_ledger(Judgement& judgement, const Attempt& attem
     for (const std::vector<int>& group : groups(attempt.axes, attempt.context.world_size, kind))
       judge_group(judgement, attempt, kind, group, /*same_count=*/true);
   const std::int64_t stages = attempt.axes.integer("pp");
+  // Arm reference does not compute in fp8.
+  for (std::int64_t stage = 0; stage < stages; ++stage)
+    if (reduces_amax(attempt.axes, stage))
+      judge_group(judgement, attempt, "amax",
+                  ranks_by_stage(attempt.axes, attempt.context.world_size)[stage],
+                  /*same_count=*/true, /*except_arm=*/"reference");
   const auto judge_stages = [&](const std::string& name, std::int64_t from, std::int64_t to) {
     for (const std::vector<int>& pair : pairs(attempt.axes, attempt.context.world_size, from, to))
       judge_group(judgement, attempt, name, pair, /*same_count=*/false);

@@ -217,6 +217,15 @@ class RankScript {
           .arm = arm,
           .step = step,
           .copies = rounded_weights(axes, rank_ / (world_size_ / axes.integer("pp")))});
+    if (axes.text("precision") == "fp8_delayed") {
+      const std::int64_t stage = rank_ / (world_size_ / axes.integer("pp"));
+      const std::vector<std::int64_t> updates = fp8_updates(axes, stage);
+      line(record::Fp8ScalingLine{.arm = arm,
+                                  .step = step,
+                                  .updates = updates,
+                                  .reductions = updates,
+                                  .scales = digest(0x66aa0000 + 0x100 * stage, step)});
+    }
     const std::int64_t experts = axes.integer("experts");
     if (experts == 0) return;
     constexpr std::int64_t kEach = 16, kOver = 3;
@@ -583,6 +592,8 @@ class RankScript {
     for (const order::Edge& edge : order::edges(stages, attempt_.axes.integer("vpp")))
       add(concat("pp.", edge.from, ">", edge.to), edge.from, edge.to);
     if (stages > 1 && attempt_.axes.flag("tied_embeddings")) add("embd", 0, stages - 1);
+    if (reduces_amax(attempt_.axes, rank_ / (world_size_ / stages)))
+      digests["amax"] = digest(0x99aa0000, 'a');
     if (reduces_over_stages(attempt_.axes)) digests["pp"] = digest(0x99aa0000, 'p');
     std::vector<const char*> arms = {"eager", "lockstep", "graph_b",
                                      "free_run"};  // of collectives, and once of training

@@ -336,9 +336,36 @@ struct Fp8WeightsLine {
   }
 };
 
+struct Fp8ScalingLine {
+  static constexpr std::int64_t kSince = 12;
+  static constexpr std::string_view
+      kKind = "fp8_scaling",
+      kDoc = "How often the scales of fp8 were updated in a step with delayed scaling.";
+  std::string arm;
+  std::int64_t step = 0;
+  std::vector<std::int64_t> updates, reductions;
+  std::string scales;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("arm", &Fp8ScalingLine::arm, "the arm", "lockstep_graph", kFilled);
+    field("step", &Fp8ScalingLine::step, "step of the arm, from 0", 2, kCount);
+    field(
+        "updates", &Fp8ScalingLine::updates,
+        "updates of the scales of each chunk of this rank's stage, of its forward passes and then "
+        "of its backward passes",
+        JsonText{"[2, 2]"}, kCount);
+    field("reductions", &Fp8ScalingLine::reductions,
+          "the same for reductions of the largest elements over the ranks of the stage",
+          JsonText{"[2, 2]"}, kCount);
+    field("scales", &Fp8ScalingLine::scales, "digest of scales and histories after the step",
+          "9f86d081884c7d65", kFilled);
+  }
+};
+
 /// The kinds of this file, in the order of the reference page.
-using StepKinds =
-    Kinds<StepLine, CompareLine, DivergenceLine, ReferenceLine, PaddingLine, RngLine,
-          HyperparameterLine, RecomputeLine, ExpertsLine, ScheduleLine, Fp8WeightsLine>;
+using StepKinds = Kinds<StepLine, CompareLine, DivergenceLine, ReferenceLine, PaddingLine, RngLine,
+                        HyperparameterLine, RecomputeLine, ExpertsLine, ScheduleLine,
+                        Fp8WeightsLine, Fp8ScalingLine>;
 
 }  // namespace graphproof::record
