@@ -21,10 +21,10 @@ TEST_F(CapabilitiesTest, MissingPartIsNamedWithItsValue) {
             std::vector<std::string>{"device=sim, comm=c10d: the simulated device has no NCCL, and "
                                      "so no PyTorch process group over it"});
   EXPECT_EQ(
-      missing("precision=fp8_current,recompute=selective(moe)"),
+      missing("precision=mxfp8,recompute=selective(moe)"),
       (std::vector<std::string>{"recompute=selective(moe), experts=0, shared_expert=false: this "
                                 "model has no such module, so nothing would be recomputed",
-                                "precision=fp8_current: this precision is not built yet"}));
+                                "precision=mxfp8: this precision is not built yet"}));
   EXPECT_EQ(
       missing("impl=manual,optimizer_graph=true"),
       std::vector<std::string>{

@@ -150,7 +150,7 @@ struct Faulty {
 };
 const std::vector<float> kOnce(2, kMicrobatches), kNever(2, 0), kHalf(2, kMicrobatches / 2);
 
-TEST(Fp8ProductsFaults, M300ReplaysTheScalesOfTheCapture) {
+TEST(Fp8ProductsFaults, M320ReplaysTheScalesOfTheCapture) {
   for (const char* impl :
        {"manual", "full_iteration", "local", "transformer_engine", "callables"}) {
     Faulty run(dense(), impl, Fault::fp8_scale_by_value);
@@ -159,7 +159,7 @@ TEST(Fp8ProductsFaults, M300ReplaysTheScalesOfTheCapture) {
   }
 }
 
-TEST(Fp8ProductsFaults, M301ReducesMoreOftenAndChangesNothingElse) {
+TEST(Fp8ProductsFaults, M321ReducesMoreOftenAndChangesNothingElse) {
   for (const char* impl : {"full_iteration", "local", "transformer_engine", "callables"}) {
     Faulty run(dense(), impl, Fault::amax_reduced_in_every_graph);
     EXPECT_EQ(run.ledger("fp8:updates"), kOnce) << impl;
@@ -168,7 +168,7 @@ TEST(Fp8ProductsFaults, M301ReducesMoreOftenAndChangesNothingElse) {
   }
 }
 
-TEST(Fp8ProductsFaults, M302LeavesTheScalesOfTheCaptureAsTheyAre) {
+TEST(Fp8ProductsFaults, M322LeavesTheScalesOfTheCaptureAsTheyAre) {
   for (const char* impl : {"local", "transformer_engine", "callables"}) {
     Faulty run(dense(), impl, Fault::fp8_context_missing_at_replay);
     EXPECT_GT(run.differing, 0) << impl;
@@ -177,7 +177,7 @@ TEST(Fp8ProductsFaults, M302LeavesTheScalesOfTheCaptureAsTheyAre) {
   }
 }
 
-TEST(Fp8ProductsFaults, M303KeepsTheCopiesOfTheFirstStep) {
+TEST(Fp8ProductsFaults, M323KeepsTheCopiesOfTheFirstStep) {
   ModelConfig model = dense();
   model.fp8_weights = true;
   for (const char* impl : {"local", "full_iteration"}) {
@@ -187,7 +187,7 @@ TEST(Fp8ProductsFaults, M303KeepsTheCopiesOfTheFirstStep) {
   }
 }
 
-TEST(Fp8ProductsFaults, M304UpdatesTheScalesOnceForTwoMicrobatches) {
+TEST(Fp8ProductsFaults, M324UpdatesTheScalesOnceForTwoMicrobatches) {
   for (const char* impl : {"local", "transformer_engine", "callables"}) {
     Faulty run(dense(), impl, Fault::amax_history_shared_by_two_microbatches);
     EXPECT_GT(run.differing, 0) << impl;

@@ -14,14 +14,14 @@ TEST(Fp8Scaling, Rows) {
   judge_rows(
       "D70.fp8_scaling", kScaledAxes,
       {
-          {.name = "no update at a replay (M302)",
+          {.name = "no update at a replay (M322)",
            .change = [=](Attempt& a) { set(a, at_three, "updates", std::vector<int>{0, 0}); },
            .rank = 1,
            .mentions = {"the forward passes of chunk 0 had another number of updates of fp8 in "
                         "step 3 of arm lockstep_graph",
                         "got 0", "want 2, one on leaving the context of each microbatch",
                         "scales that stay behind their history"}},
-          {.name = "one update for two microbatches of the backward (M304)",
+          {.name = "one update for two microbatches of the backward (M324)",
            .change = [=](Attempt& a) { set(a, at_three, "updates", std::vector<int>{2, 1}); },
            .rank = 1,
            .mentions = {"the backward passes of chunk 0", "got 1", "two microbatches share"}},
@@ -29,7 +29,7 @@ TEST(Fp8Scaling, Rows) {
            .change = [=](Attempt& a) { set(a, at_three, "updates", std::vector<int>{3, 2}); },
            .rank = 1,
            .mentions = {"got 3", "leave the history too early"}},
-          {.name = "a reduction in every graph (M301)",
+          {.name = "a reduction in every graph (M321)",
            .change = [=](Attempt& a) { set(a, at_three, "reductions", std::vector<int>{10, 2}); },
            .rank = 1,
            .mentions = {"another number of reductions", "got 10", "every graph waits"}},
