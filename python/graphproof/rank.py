@@ -23,6 +23,15 @@ EXIT_DONE, EXIT_USAGE, EXIT_OWN_FAULT, EXIT_CASE_FAILED = 0, 2, 6, 10
 USAGE = "usage: python -m graphproof.rank --batch FILE"
 GO_VARIABLE, DEVICE_SUFFIX = "GRAPHPROOF_GO", ".device"
 GO_DEADLINE_S, GO_POLL_S = 2 * 3600.0, 0.001
+# Variables of libraries, unless the user has set them.
+SETTINGS = {
+    # PyTorch before 2.11 refuses deterministic products without it.
+    "CUBLAS_WORKSPACE_CONFIG": ":4096:8",
+    # Megatron-Core refuses attention of Transformer Engine in its deterministic mode without it.
+    "NVTE_ALLOW_NONDETERMINISTIC_ALGO": "0",
+    # The default is a new folder in /tmp, which is taken for a leftover of the case.
+    "TORCHINDUCTOR_CACHE_DIR": os.path.expanduser("~/.cache/graphproof/torchinductor"),
+}
 MALLOC_THRESHOLD, M_MMAP_THRESHOLD = 128 * 1024, -3
 
 
@@ -152,8 +161,8 @@ def run_batch_file(file: str) -> int:
 
 def main(arguments: list) -> int:
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
-    # PyTorch before 2.11 refuses deterministic products without it.
-    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    for name, value in SETTINGS.items():
+        os.environ.setdefault(name, value)
     keep_large_blocks_out_of_the_heap()
     try:
         if len(arguments) == 2 and arguments[0] == "--batch":

@@ -63,6 +63,8 @@ class Subject:
                   replaced.
     exclusive  -- whether the graphs of one arm must go before another arm captures, because the
                   library keeps them in one place of the process.
+    counts_compiled -- whether layers are counted in compiled code too. Not where the compiler
+                  captures: it makes no graph of code that changes tensors which are not its own.
     compares_buffers -- whether the model's buffers are compared with the results of a step. Not
                   where a library keeps memory in them that it does not initialise.
     evaluate   -- evaluate(batch) -> losses, without dropout and gradients, for axis schedule
@@ -84,6 +86,7 @@ class Subject:
     gradient_read: Callable = gradient_of
     keeps_masks: bool = True
     exclusive: bool = False
+    counts_compiled: bool = True
     compares_buffers: bool = True
     evaluate: Callable | None = None
     capture_evaluation: Callable | None = None

@@ -1,6 +1,7 @@
 """The stand-in for CUDA graphs has the properties of a graph that the arms rely on."""
 
 import unittest
+from unittest import mock
 
 import torch
 
@@ -108,6 +109,26 @@ class StandIn(unittest.TestCase):
                 losses[-1].backward()
             self.assertTrue(torch.equal(*losses))
             self.assertTrue(torch.equal(eager.weight.grad, graphed.weight.grad))
+
+
+class Nodes(unittest.TestCase):
+    def test_a_graph_without_nodes_is_read_with_one_call(self):
+        from graphproof.device import cuda_nodes
+
+        class Driver:
+            @staticmethod
+            def cuGraphGetNodes(handle, nodes, count):
+                # The driver takes an array of no nodes for an invalid argument.
+                count._obj.value = 0
+                return 0 if nodes is None else 1
+
+        class Graph:
+            @staticmethod
+            def raw_cuda_graph():
+                return 0
+
+        with mock.patch.object(cuda_nodes.ctypes, "CDLL", lambda name: Driver):
+            self.assertEqual(cuda_nodes.census_of(Graph)[:2], (0, {}))
 
 
 if __name__ == "__main__":

@@ -21,9 +21,10 @@ class ModuleRuns:
 
 class LayerCounters:
     """Counts the forward passes of `layers` on `device`, without those of recomputations, and what
-    Python runs of them and of `modules`."""
+    Python runs of them and of `modules`. `compiled`: whether also in compiled code."""
 
-    def __init__(self, layers, modules, device: str):
+    def __init__(self, layers, modules, device: str, compiled: bool):
+        self._compiled = compiled
         self.tensor = torch.zeros(len(layers), dtype=torch.int64, device=device)
         self.runs = {module: ModuleRuns() for module in [*layers, *modules]}
         for index, layer in enumerate(layers):
@@ -38,7 +39,7 @@ class LayerCounters:
         def counted(*args, **kwargs):
             if torch.compiler.is_compiling():
                 # Compiled code counts on the device alone.
-                if slot is not None:
+                if slot is not None and self._compiled:
                     slot.add_(1)
                 return forward(*args, **kwargs)
             again = in_backward()

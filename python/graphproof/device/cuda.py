@@ -57,8 +57,11 @@ class CudaDevice:
         torch.cuda.synchronize()
 
     def empty_cache(self) -> None:
+        """Not between two replays of a graph, which may use a workspace of cuBLAS."""
         import gc
         gc.collect()
+        # One for each stream that has multiplied anything; kept, it would look like an arm's leak.
+        torch._C._cuda_clearCublasWorkspaces()
         torch.cuda.empty_cache()
 
     def memory(self) -> dict:

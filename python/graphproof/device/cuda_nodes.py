@@ -48,6 +48,8 @@ def census_of(graph) -> tuple:
     handle = ctypes.c_void_p(graph.raw_cuda_graph())
     count = ctypes.c_size_t()
     _check(driver.cuGraphGetNodes(handle, None, ctypes.byref(count)), "cuGraphGetNodes")
+    if count.value == 0:
+        return 0, {}, Hash64().hex()  # as of the graph with which PyTorch's compiler makes its pool
     nodes = (ctypes.c_void_p * count.value)()
     _check(driver.cuGraphGetNodes(handle, nodes, ctypes.byref(count)), "cuGraphGetNodes")
     types, hash64 = Counter(), Hash64()

@@ -195,6 +195,7 @@ class MegatronTraining:
 
     def close(self) -> None:
         """Deletes the graphs from where Megatron-Core keeps them."""
+        from megatron.core import full_cuda_graph
         from megatron.core.transformer import cuda_graphs
         if not self.case.graph_arm:
             return
@@ -203,6 +204,8 @@ class MegatronTraining:
             cuda_graphs.delete_cuda_graphs()
         elif self.case.impl == "full_iteration":
             self.forward_backward.reset_cuda_graph()
+            # PyTorch has freed the pool with its last graph, and a new graph must not begin in it.
+            full_cuda_graph._shared_graph_pool = None
         elif self.helper is not None and self.helper.graphs_created():
             self.helper.delete_cuda_graphs()
 
