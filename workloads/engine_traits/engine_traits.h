@@ -49,6 +49,8 @@ struct EngineTraits {
   bool captures_delayed_weight_gradients = false;
   /// TrainStep::evaluate() has a graph of its own; otherwise evaluation runs eagerly.
   bool captures_evaluation = false;
+  /// In installed packages it chooses the mode of each capture, and has no argument for it.
+  bool packages_choose_mode = false;
   /// Runs the schedules of pipeline stages.
   bool runs_pipelines = true;
   /// ShapeBuckets can keep one such engine for each sequence length.
@@ -81,6 +83,7 @@ inline constexpr std::array kEngineTraits{
     EngineTraits{.impl = "local",
                  .captured = Captured::modules,
                  .records_first_step = true,
+                 .packages_choose_mode = true,
                  .chooses_pools = true,
                  .limits = {.over_floor = 1.1,
                             .over_whole_step = 1.15,
@@ -91,6 +94,7 @@ inline constexpr std::array kEngineTraits{
         .captured = Captured::modules,
         .one_graph_a_layer = true,
         .captures_delayed_weight_gradients = true,
+        .packages_choose_mode = true,
         .limits = {.over_floor = 1.1, .over_whole_step = 1.15, .over_whole_step_in_pipeline = 1.2}},
     EngineTraits{.impl = "callables",
                  .captured = Captured::modules,

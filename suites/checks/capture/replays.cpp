@@ -22,12 +22,13 @@ bool compiler_captures(const Axes& axes) {
 }
 
 /// What is expected of a rank whose graphs the compiler made: as many launches in every step as in
-/// the first replayed one, which launches at least every graph that the arm has captured.
+/// the first replayed one, which launches at least every graph that the arm has captured, besides
+/// the empty one with which the compiler makes its pool.
 Expected expected_of_compiler(Judgement& judgement, const RankFiles& files) {
   Expected expected = judgement.expected();
   expected.launches_per_step = 0;
   for (const CaptureLine* capture : judgement.find<CaptureLine>(files, "lockstep_graph"))
-    expected.launches_per_step += succeeded(*capture) ? 1 : 0;
+    expected.launches_per_step += succeeded(*capture) && capture->nodes > 0 ? 1 : 0;
   const auto lines = judgement.find<ReplayLine>(files, "lockstep_graph");
   if (!lines.empty())
     expected.launches_per_step = std::max(expected.launches_per_step, lines.front()->replays);

@@ -7,6 +7,7 @@
 #include "suites/checks/attempt/concat.h"
 #include "suites/checks/attempt/judgement.h"
 #include "suites/checks/process/setting_text.h"
+#include "workloads/engine_traits/engine_traits.h"
 
 namespace graphproof::checks::d28 {
 namespace {
@@ -110,6 +111,9 @@ void judge_fixed(Judgement& judgement, const Attempt& attempt, const RankFiles& 
                       .want = "serialized or multiple, or none without MPI",
                       .why = "backward may issue collectives from another thread"});
   }
+  if (attempt.axes.subject() != "reference" &&
+      engines::traits_of(attempt.axes.text("impl")).packages_choose_mode)
+    return;
   for (const CaptureLine& capture : judgement.lines<CaptureLine>(files)) {
     if (capture.mode == attempt.axes.text("capture_mode")) continue;
     judgement.defect({.rank = files.rank,

@@ -118,5 +118,26 @@ TEST(EffectiveConfig, IsUnexercisedWhereTheDeviceHasNoSuchThing) {
   EXPECT_EQ(result.message.got, "device sim has no allocator expandable");
 }
 
+TEST(EffectiveConfig, APackageMayChooseTheModesOfItsCaptures) {
+  const auto in_mode = [](Attempt& a) {
+    set(a, {.rank = 0, .kind = "capture", .arm = "solo_graph"}, "mode", "global");
+  };
+  judge_rows("D28.effective_config", {{"subject", "megatron_core"}, {"impl", "local"}},
+             {{.name = "its modules are captured in a mode of its choice",
+               .change = in_mode,
+               .want = record::Result::pass,
+               .rank = std::nullopt,
+               .mentions = {}},
+              {.name = "another setting",
+               .change = with_setting(0, "effective", "capture_mode", "global"),
+               .rank = 0,
+               .mentions = {"another capture_mode than asked"}}});
+  judge_rows("D28.effective_config", {{"impl", "local"}},
+             {{.name = "our own engines are captured as the axis asks",
+               .change = in_mode,
+               .rank = 0,
+               .mentions = {"was captured in another mode", "global"}}});
+}
+
 }  // namespace
 }  // namespace graphproof::checks
