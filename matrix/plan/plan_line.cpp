@@ -112,6 +112,15 @@ std::optional<record::Skip> PlanLineMaker::skip(const PlannedCase& planned,
     if (arch != own)
       return skipped("skipped.arch"_verdict, "needs " + arch + ", this machine has " + own);
   }
+  const auto joined = [](const std::vector<std::string>& all) {
+    std::string text;
+    for (const std::string& one : all) text += (text.empty() ? "" : "; ") + one;
+    return text;
+  };
+  if (const std::vector<std::string> lacking =
+          catalogue_.capabilities.missing_in_architecture(planned.test_case, machine_);
+      !lacking.empty())
+    return skipped("skipped.arch"_verdict, joined(lacking));
   const FaultEntry* fault =
       catalogue_.faults.find(text_of(catalogue_.axes, planned.test_case, "fault"));
   // Faults of packages need a GPU as every case of their subjects does, which is told below.
@@ -121,11 +130,7 @@ std::optional<record::Skip> PlanLineMaker::skip(const PlannedCase& planned,
                    "the fault " + fault->fault + " can't be shown on " + machine_.device);
   const std::vector<std::string> missing =
       catalogue_.capabilities.missing(planned.test_case, machine_);
-  if (!missing.empty()) {
-    std::string why;
-    for (const std::string& one : missing) why += (why.empty() ? "" : "; ") + one;
-    return skipped("skipped.capability"_verdict, why);
-  }
+  if (!missing.empty()) return skipped("skipped.capability"_verdict, joined(missing));
   return std::nullopt;
 }
 

@@ -46,6 +46,26 @@ class PlanTest : public testing::Test {
       .device = "cuda", .slots = 4, .stack = {{"torch_version", "2.11.0"}, {"sm", "90"}}};
 };
 
+TEST_F(PlanTest, WhatTheGpusCannotDoIsSkippedAsTheirArchitectureWhateverElseIsMissing) {
+  const auto skip_of = [&](const char* name, const Machine& machine) {
+    return plan_case(catalogue_, case_from_name(catalogue_.axes, name, ""), machine, "").skip;
+  };
+  for (const char* name : {"precision=mxfp8", "precision=nvfp4,schedule=decode"}) {
+    const auto skip = skip_of(name, cuda_);
+    ASSERT_TRUE(skip) << name;
+    EXPECT_EQ(skip->verdict.text(), "skipped.arch") << name;
+    EXPECT_NE(skip->why.find("need a GPU of architecture 100 or newer"), std::string::npos);
+    EXPECT_EQ(skip_of(name, sim_)->verdict.text(), "skipped.capability") << name;
+  }
+  Machine other = cuda_;
+  other.stack["sm"] = "100";
+  EXPECT_EQ(skip_of("precision=mxfp8", other)->verdict.text(), "skipped.capability")
+      << "not built is another reason";
+  EXPECT_FALSE(skip_of("precision=fp8_current", cuda_));
+  other.stack["sm"] = "80";
+  EXPECT_EQ(skip_of("precision=fp8_current", other)->verdict.text(), "skipped.arch");
+}
+
 TEST_F(PlanTest, SmokeHasItsProductAndEachFeatureUnderEachEngine) {
   const Plan plan = shipped("smoke", sim_);
   EXPECT_EQ(plan.raw.rows, 24);
