@@ -73,6 +73,7 @@ Action declare_run(CLI::App& app);
 Action declare_resume(CLI::App& app);
 Action declare_rerun(CLI::App& app);
 Action declare_repro(CLI::App& app);
+Action declare_qualify(CLI::App& app);
 Action declare_watch(CLI::App& app);
 Action declare_status(CLI::App& app);
 Action declare_report(CLI::App& app);

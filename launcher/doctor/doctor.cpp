@@ -62,23 +62,6 @@ std::optional<std::int64_t> limit_of(int resource) {
   return limit.rlim_cur == RLIM_INFINITY ? -1 : static_cast<std::int64_t>(limit.rlim_cur);
 }
 
-/// The libraries that the dynamic loader would map.
-std::vector<std::string> nccl_libraries(const fs::path& program) {
-  Environment environment = own_environment();
-  environment["LD_TRACE_LOADED_OBJECTS"] = "1";
-  std::set<std::string> found;
-  try {
-    std::istringstream lines(run_to_end({{program}, environment}, kLoader_ms).out);
-    for (std::string name, arrow, path, line; std::getline(lines, line);) {
-      std::istringstream words(line);
-      if (words >> name >> arrow >> path && name.starts_with("libnccl.so")) found.insert(path);
-    }
-  } catch (const std::system_error&) {
-    // A missing program is reported by another check.
-  }
-  return {found.begin(), found.end()};
-}
-
 std::string mib(const std::optional<std::int64_t>& bytes) {
   return bytes ? std::to_string(*bytes / kMiB) + " MiB" : "not known";
 }
@@ -144,6 +127,22 @@ std::vector<std::string> folder_faults(const fs::path& folder) {
   return faults;
 }
 
+std::vector<std::string> loaded_libraries(const fs::path& program) {
+  Environment environment = own_environment();
+  environment["LD_TRACE_LOADED_OBJECTS"] = "1";
+  std::set<std::string> found;
+  try {
+    std::istringstream lines(run_to_end({{program}, environment}, kLoader_ms).out);
+    for (std::string name, arrow, path, line; std::getline(lines, line);) {
+      std::istringstream words(line);
+      if (words >> name >> arrow >> path && path.starts_with("/")) found.insert(path);
+    }
+  } catch (const std::system_error&) {
+    // A missing program is reported by another check.
+  }
+  return {found.begin(), found.end()};
+}
+
 HostFacts look_at_host(const fs::path& folder, const std::string& device, int slots,
                        const std::vector<std::string>& gpus, const fs::path& rank_program) {
   HostFacts facts;
@@ -159,7 +158,10 @@ HostFacts look_at_host(const fs::path& folder, const std::string& device, int sl
   facts.locked_memory_bytes = limit_of(RLIMIT_MEMLOCK);
   facts.open_files = limit_of(RLIMIT_NOFILE);
   facts.starter = !find_program("mpirun", own_environment()).empty();
-  if (!rank_program.empty()) facts.nccl_libraries = nccl_libraries(rank_program);
+  if (!rank_program.empty())
+    for (const std::string& path : loaded_libraries(rank_program))
+      if (fs::path(path).filename().string().starts_with("libnccl.so"))
+        facts.nccl_libraries.push_back(path);
   const std::string mark = std::string(kMarkVariable) + "=";
   for (const Process& process : running_processes()) {
     if (process.parent != 1)

@@ -52,6 +52,9 @@ struct HostFacts {
   std::optional<std::vector<std::string>> bad_versions;
 };
 
+/// The files that the dynamic loader would map for `program`, sorted; empty if it can't be started.
+std::vector<std::string> loaded_libraries(const std::filesystem::path& program);
+
 /// Looks at the host. Starts nothing but the dynamic loader on `rank_program`, if given. Takes a
 /// few seconds at most.
 HostFacts look_at_host(const std::filesystem::path& folder, const std::string& device, int slots,

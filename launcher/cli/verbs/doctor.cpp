@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "launcher/cli/device_option.h"
+#include "launcher/cli/file_digest.h"
 #include "launcher/cli/known_bad_stacks.h"
 #include "launcher/cli/show/show_run.h"
 #include "launcher/cli/verb.h"
@@ -17,7 +18,7 @@ namespace {
 
 struct DoctorOptions {
   std::string device = "auto";
-  bool json = false;
+  bool json = false, libraries = false;
 };
 
 record::ExitCode execute_doctor(const DoctorOptions& options, Surroundings& surroundings) {
@@ -35,8 +36,14 @@ record::ExitCode execute_doctor(const DoctorOptions& options, Surroundings& surr
     facts.bad_versions = bad_versions_of(machine, matrix::load_bad_stacks());
   const std::vector<launcher::Finding> findings = launcher::examine(facts);
   const auto health = launcher::worst(findings);
+  auto libraries = nlohmann::ordered_json::array();
+  if (options.libraries && !device.rank_program.empty())
+    for (const std::string& path : launcher::loaded_libraries(device.rank_program))
+      libraries.push_back({{"path", path}, {"sha256", sha256_of_file(path)}});
   if (options.json) {
-    surroundings.out << launcher::to_json(facts, findings).dump(2) << "\n";
+    nlohmann::ordered_json value = launcher::to_json(facts, findings);
+    if (options.libraries) value["libraries"] = libraries;
+    surroundings.out << value.dump(2) << "\n";
   } else {
     if (!device.rank_program.empty())
       surroundings.out << stack_line(device.stack) << "\n" << subjects_line(device.stack);
@@ -46,6 +53,9 @@ record::ExitCode execute_doctor(const DoctorOptions& options, Surroundings& surr
           one.health == launcher::Health::ok
               ? ""
               : "; want " + one.want + "; why: " + one.why + "; next: " + one.next);
+    for (const auto& one : libraries)
+      surroundings.out << one.at("sha256").get<std::string>() << "  "
+                       << record::printable(one.at("path").get<std::string>()) << "\n";
     surroundings.out << fmt::format("{}: {} ({} slots on {})\n", facts.host, launcher::name(health),
                                     facts.slots, facts.device);
   }
@@ -60,6 +70,8 @@ Action declare_doctor(CLI::App& app) {
   app.add_option("--device", options->device,
                  "auto takes the GPUs if there are any (default: auto)")
       ->type_name(kDevices);
+  app.add_flag("--libraries", options->libraries,
+               "also the SHA-256 of every library that the ranks load");
   app.add_flag("--json", options->json, "print one JSON object of graphproof-doctor/1");
   return [options](Surroundings& surroundings) { return execute_doctor(*options, surroundings); };
 }

@@ -41,6 +41,20 @@ constexpr std::array kVerbs = {
                     "without graphproof.",
          .example = "graphproof repro impl=manual,microbatches=2",
          .declare = declare_repro},
+    Verb{.name = "qualify",
+         .group = VerbGroup::run,
+         .needs = Needs::ranks,
+         .meaning = "may this stack be used? several profiles, and one sheet",
+         .details = "Asks the doctor, then runs each stage as a run of its own below the folder. A "
+                    "stage that fails does not stop the others. The sheet (qualification.html, "
+                    ".md, .json, .txt) says what was shown, and what was not and why. SHA256SUMS "
+                    "covers all evidence. Every run gets the options after `--`. An image must "
+                    "contain graphproof. The exit code means the same as that of run. 4 also if "
+                    "the stage faults is missing, because nothing else shows that defects are "
+                    "noticed here.",
+         .example = "graphproof qualify",
+         .declare = declare_qualify,
+         .takes_words = true},
     Verb{.name = "watch",
          .group = VerbGroup::run,
          .needs = Needs::probe,

@@ -79,6 +79,7 @@ const std::vector<Kind>& kinds() {
       {"compare", "compare.json", nullptr},
       {"history", "history.jsonl", nullptr},
       {"baseline", "baseline.jsonl", nullptr},
+      {"qualification", "qualification.json", nullptr},
       {"order", "orders.jsonl",
        [](const json& value) { return json(to_json(order_from(value, "example"))); }},
       {"cluster", "cluster.json",
@@ -152,6 +153,7 @@ bool may_lack(const Kind& kind, const json::json_pointer& parent) {
   if (parent.empty()) return false;
   const std::string schema = kind.schema, name = parent.back();
   return kOpen.contains(name) || (schema == "summary" && (name == "counts" || name == "checks")) ||
+         (schema == "qualification" && name == "counts") ||
          ((schema == "plan" || schema == "run") && name == "limits_ms") ||
          (schema == "run" && name == "subjects");
 }
@@ -169,7 +171,8 @@ const std::set<std::string>& added_keys() {
                                   "run/options",
                                   "run/options/max_gpu_ms",
                                   "run/options/ranks_per_gpu",
-                                  "run/options/confirm"};
+                                  "run/options/confirm",
+                                  "doctor/libraries"};
     for (const KindDescription& kind : kind_descriptions())
       for (const FieldDescription& field : kind.fields)
         if (!field.required) keys.insert("evidence/" + kind.kind + "/" + field.name);

@@ -33,10 +33,11 @@ std::string claimed(const nlohmann::json& schema, const nlohmann::json& value) {
 
 const std::vector<std::string_view>& schema_names() {
   static const std::vector<std::string_view> kNames = {
-      "batch",        "heartbeat", "evidence", "checks",  "plan",    "record",  "run",
-      "context",      "summary",   "faults",   "hazards", "live",    "compare", "shrink",
-      "order",        "report",    "cluster",  "shard",   "doctor",  "watched", "watched_checks",
-      "code-quality", "ctrf",      "trace",    "history", "baseline"};
+      "batch",   "heartbeat", "evidence",       "checks",       "plan",    "record",
+      "run",     "context",   "summary",        "faults",       "hazards", "live",
+      "compare", "shrink",    "order",          "report",       "cluster", "shard",
+      "doctor",  "watched",   "watched_checks", "code-quality", "ctrf",    "trace",
+      "history", "baseline",  "qualification"};
   return kNames;
 }
 

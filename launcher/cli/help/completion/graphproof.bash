@@ -4,8 +4,9 @@
 # Made from the declarations of the verbs by
 #   build/bin/graphproof-generate
 
-_graphproof_verbs='run resume rerun repro watch status report compare history baseline list explain
-  shrink case check rules plan cover verify order new-subject merge ci doctor selftest test help'
+_graphproof_verbs='run resume rerun repro qualify watch status report compare history baseline list
+  explain shrink case check rules plan cover verify order new-subject merge ci doctor selftest test
+  help'
 _graphproof_axes='subject impl modules inference_scope tp pp vpp dp cp ep etp sequence_parallel
   microbatches microbatch_group comm cp_comm_type recompute model layers hidden heads kv_groups ffn
   vocab experts topk qkv_bias linear_bias normalization activation position_embedding
@@ -110,6 +111,18 @@ _graphproof_values[repro --run-dir]='FOLDER'
 _graphproof_values[repro --script]='FILE'
 _graphproof_values[repro --seed]='-'
 _graphproof_values[repro 1]='CASE'
+
+_graphproof_options[qualify]='
+  --stages --device --run-dir --resume --minisign --image --with --program --parts --json --help'
+_graphproof_values[qualify --stages]='-'
+_graphproof_values[qualify --device]='auto sim cuda'
+_graphproof_values[qualify --run-dir]='FOLDER'
+_graphproof_values[qualify --resume]='FOLDER'
+_graphproof_values[qualify --minisign]='FILE'
+_graphproof_values[qualify --image]='-'
+_graphproof_values[qualify --with]='-'
+_graphproof_values[qualify --program]='-'
+_graphproof_values[qualify --parts]='-'
 
 _graphproof_options[watch]='
   --profile --graph-share --hang-after --no-cupti --run-dir --attach-only --finish --json --help'
@@ -264,7 +277,7 @@ _graphproof_values[ci --tag]='-'
 _graphproof_values[ci 1]='gitlab github slurm'
 
 _graphproof_options[doctor]='
-  --device --json --help'
+  --device --libraries --json --help'
 _graphproof_values[doctor --device]='auto sim cuda'
 
 _graphproof_options[selftest]='
