@@ -134,9 +134,9 @@ std::string since(const FailureGroup& group, const RunResult& run, const CrossRu
     else if (first == nullptr || bad.started < first->started)
       first = &bad;
   }
-  if (first == nullptr) return fresh > 0 ? "this run, for the first time" : "";
+  if (first == nullptr) return fresh > 0 ? "this run" : "";
   return "run " + first->run_id +
-         (fresh > 0 ? "; " + std::to_string(fresh) + " of them for the first time" : "");
+         (fresh > 0 ? "; " + std::to_string(fresh) + " of them since this run" : "");
 }
 
 /// What the plan says about cases whose failure it expects.

@@ -302,7 +302,7 @@ json run_json(const RunResult& run) {
 std::string since_text(const CaseHistory& history) {
   const HistoryResult& now = history.results.back();
   std::string text = history.first_bad->run_id == now.run_id
-                         ? "It fails for the first time in this run"
+                         ? "It fails since this run"
                          : "It fails since run " + history.first_bad->run_id;
   if (!history.last_good) return text + "; no earlier run was acceptable.";
   text += "; the last good run was " + history.last_good->run_id + ".";

@@ -533,7 +533,7 @@ TEST(Page, SaysWhatIsNewAndWhatEarlierRunsSaidOfACase) {
     return [...found, rows()];)"),
             "[\"Newsince run r2\xE2\x9C\x95 1 case brokeimpl=manual,tp=1\xE2\x9C\x93 1 case "
             "healedimpl=local,tp=2NCCL 2.28.8 -> 2.28.9\","
-            "[\"It fails for the first time in this run; the last good run was r1. Between the two "
+            "[\"It fails since this run; the last good run was r1. Between the two "
             "changed NCCL 2.28.8 -> 2.28.9.\",\"It failed in 1 of 3 runs on this stack (95 % "
             "interval of the rate: 6 to 79 %).\"],"
             "[\"2026-11-20T10:15:00Z r2 01234567 pass\",\"2026-11-19T10:15:00Z r1 01234567 "
