@@ -119,11 +119,12 @@ class Arm:
         if self.subject.optimizer is not None:
             names = {id(parameter): name.removeprefix("param:")
                      for name, parameter in self.parameters}
-            for parameter, values in self.subject.optimizer.state.items():
+            # Megatron-Core's optimizers hold copies in fp32, which the model does not name.
+            for number, (parameter, values) in enumerate(self.subject.optimizer.state.items()):
+                name = names.get(id(parameter), f"copy {number}")
                 for key, value in values.items():
                     if isinstance(value, torch.Tensor):
-                        tensors.append((f"state:{names.get(id(parameter), '?')}.{key}",
-                                        local(value)))
+                        tensors.append((f"state:{name}.{key}", local(value)))
         return tensors
 
     def outputs(self) -> list:

@@ -15,6 +15,7 @@ from graphproof.case import Case
 from graphproof.message import Error
 from graphproof.subject import Captured, Subject, gradient_of
 from graphproof.subjects import megatron_core_config as translated
+from graphproof.subjects.training import accept_streams_of_accumulators
 from graphproof.subjects.translation import require
 
 _initialized = []  # the process has Megatron-Core's groups
@@ -46,6 +47,7 @@ class MegatronTraining:
         from megatron.core.tensor_parallel.random import model_parallel_cuda_manual_seed
         from megatron.core.transformer.transformer_config import TransformerConfig
         self.case = case
+        accept_streams_of_accumulators()
         initialize(case)
         model_parallel_cuda_manual_seed(case.seed, use_cudagraphable_rng=True,
                                         te_rng_tracker=translated.te_generators(case))
@@ -202,6 +204,8 @@ class MegatronTraining:
         torch.cuda.synchronize()
         if self.case.impl == "local":
             cuda_graphs.delete_cuda_graphs()
+            # It counts buffers over all graphs of the process, and does not begin again at zero.
+            cuda_graphs.fwd_buffer_reuse_ref_count = cuda_graphs.bwd_buffer_reuse_ref_count = 0
         elif self.case.impl == "full_iteration":
             self.forward_backward.reset_cuda_graph()
             # PyTorch has freed the pool with its last graph, and a new graph must not begin in it.

@@ -15,7 +15,7 @@ from graphproof.case import Case
 from graphproof.subject import Captured, Subject
 from graphproof.subjects import decoding
 from graphproof.subjects.gpt import make_batch
-from graphproof.subjects.training import Training
+from graphproof.subjects.training import Training, accept_streams_of_accumulators
 from graphproof.subjects.translation import require
 
 # make_graphed_callables warms up by itself; DDP needs eleven passes, everything else three.
@@ -26,6 +26,7 @@ class TorchTraining(Training):
     """The step with torch.cuda.make_graphed_callables for a part of the model."""
 
     def capture_callables(self, step, batch: dict) -> Captured:
+        accept_streams_of_accumulators()
         case, modules = self.case, self.captured_modules()
         before = [module.forward for module in modules]
         shape = (case.microbatch_size, case.seq_length, case.hidden)

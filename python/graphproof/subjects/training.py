@@ -18,6 +18,14 @@ CLIPPED_NORM = 1.0
 NEVER = 1 << 30  # steps until a static loss scale would grow
 
 
+def accept_streams_of_accumulators() -> None:
+    """For packages that build gradient accumulators on a stream of their own on purpose, as
+    make_graphed_callables and Megatron-Core's DistributedDataParallel do. PyTorch warns of it in
+    eager steps too, and D21.log_clean would take the warning for a defect of the case."""
+    if hasattr(torch.autograd.graph, "set_warn_on_accumulate_grad_stream_mismatch"):
+        torch.autograd.graph.set_warn_on_accumulate_grad_stream_mismatch(False)
+
+
 def optimizer_of(case: Case, model: nn.Module) -> torch.optim.Optimizer:
     """The optimizer of torch.optim that the case asks for. A captured one has its learning rate in
     a tensor, because a number would be frozen at the capture."""

@@ -15,7 +15,7 @@ from graphproof.case import Case
 from graphproof.subject import Captured, Subject
 from graphproof.subjects.gpt import DROPOUT, make_batch
 from graphproof.subjects.torch_subject import graphs_made
-from graphproof.subjects.training import Training
+from graphproof.subjects.training import Training, accept_streams_of_accumulators
 from graphproof.subjects.translation import require
 
 AMAX_HISTORY = 4  # steps; short, so that scales move within the steps of a case
@@ -102,6 +102,7 @@ class TeTraining(Training):
 
     def capture(self, step, batch: dict) -> Captured:
         import transformer_engine.pytorch as te
+        accept_streams_of_accumulators()
         case = self.case
         shape = (case.seq_length, case.microbatch_size, case.hidden)
         dtype = layer_of(case)["params_dtype"]
