@@ -294,6 +294,9 @@ TEST_F(LauncherRunTest, ACaseThatFailsAloneTooKeepsItsVerdictAndTheRestRuns) {
   EXPECT_EQ(verdict(result, 0), "fail.crash.signal");
   EXPECT_EQ(verdict(result, 1), "fail.crash.signal");
   EXPECT_EQ(record::read_journal(folder / "journal.jsonl").records.size(), 4u);
+  EXPECT_NE(notices.find("failed in batch b001 ("), std::string::npos) << notices;
+  EXPECT_NE(notices.find("; the case runs again"), std::string::npos)
+      << "the failure is told at once: " << notices;
 }
 
 TEST_F(LauncherRunTest, AFaultRunsOnce) {

@@ -361,6 +361,9 @@ RunStanding Runner::standing(const record::PlanLine& line, const record::Context
 }
 
 void Runner::run_again(const JudgedAttempt& attempt, const CaseDecision& decision) {
+  // The final record may be hours away, and whoever watches the run wants to know of the failure.
+  log(attempt.line.name + ": " + decision.again + ": " + attempt.outcome.reason +
+      "; the case runs again");
   Attempt next{attempt.line, attempt.context.attempt + 1, decision.again};
   if (decision.next == NextAttempt::elsewhere) {
     add({.attempts = {std::move(next)}}, quarantine_.avoided(attempt.context.batch));
