@@ -1,7 +1,13 @@
 """The program that bench/watch_overhead measures: training steps of about 10 ms with 200 launches.
 
-Protocol: prints `ready`, then for each line `N` of standard input runs N steps and prints their
-seconds and the seconds until they were enqueued. Ends at the end of its input.
+    watch_overhead_steps.py [ELEMENTS]
+
+The vectors have ELEMENTS elements, or as many as a step of that time takes.
+
+Protocol: prints `ready ELEMENTS`, so that another process can be started with equal vectors. For
+each line `N usual` of standard input it runs N steps, and prints their seconds and the seconds
+until they were enqueued. `N small` asks for steps with the same launches over small vectors, which
+take about a tenth of the time. Ends at the end of its input.
 """
 import sys
 import time
@@ -46,7 +52,7 @@ def timed(step, count):
 
 
 def calibrated():
-    """Vectors for which the step takes about STEP_S."""
+    """Elements for which the step takes about STEP_S."""
     elements = 1 << 22
     for _ in range(4):
         step = steps_of(elements)
@@ -55,11 +61,13 @@ def calibrated():
         if abs(seconds / STEP_S - 1) < 0.1:
             break
         elements = min(max(int(elements * STEP_S / seconds), 1 << 16), 1 << 28)
-    return step
+    return elements
 
 
-step = calibrated()
-print("ready", flush=True)
+elements = int(sys.argv[1]) if len(sys.argv) > 1 else calibrated()
+steps = {"usual": steps_of(elements), "small": steps_of(1 << 10)}
+print("ready", elements, flush=True)
 for line in sys.stdin:
-    seconds, host = timed(step, int(line))
+    count, size = line.split()
+    seconds, host = timed(steps[size], int(count))
     print(seconds, host, flush=True)

@@ -45,11 +45,12 @@ class Statistics(unittest.TestCase):
 
 class WholeRun(unittest.TestCase):
     def test_the_table_has_a_row_for_each_kind(self):
-        done = run("--rounds", "6", "--steps", "20", *PLAYED)
+        done = run("--rounds", "6", "--steps", "20", "--evidence-steps", "1000", *PLAYED)
         self.assertEqual(done.returncode, 0, done.stderr)
         rows = [line for line in done.stdout.splitlines() if line.startswith("| ")]
         kinds = [row.split("|")[1].strip() for row in rows]
         self.assertEqual(kinds, ["", "---", "bare", "quick", "full"])
+        self.assertIn("evidence of 1,000 steps, KiB", rows[0])
         self.assertIn("2% or less: ", rows[3])
         self.assertRegex(rows[3], r"[+-][0-9.]+% to [+-][0-9.]+%")
 
