@@ -1,8 +1,8 @@
 """One rank stops replaying, and the others wait inside a collective for ever.
 
 defect: rank 1 waits for something else in the middle of training. Rank 0 hangs in the driver call
-        that waits for its next replay, and nothing ends the program: watch it with
-        --hang-after 30s.
+        that waits for its next replay: watch it with --hang-after 12s. A timer ends the program
+        after a minute, where nothing notices the hang.
 sound:  all ranks replay equally often.
 """
 import os
@@ -22,6 +22,9 @@ torch.cuda.synchronize()
 graph = torch.cuda.CUDAGraph()
 with torch.cuda.graph(graph, capture_error_mode="thread_local"):
     dist.all_reduce(x)
+timer = threading.Timer(60, os._exit, args=(3,))
+timer.daemon = True
+timer.start()
 for step in range(10):
     if defect and step == 5 and dist.get_rank() == 1:
         threading.Event().wait()  # such as a data loader whose worker died
@@ -29,4 +32,5 @@ for step in range(10):
     torch.cuda.synchronize()
 graph.reset()
 dist.destroy_process_group()
+timer.cancel()
 print("done")
