@@ -1,4 +1,5 @@
-// repro: runs one case again, alone, in a new run, and prints its evidence.
+// repro: runs one case again, alone, in a new run, and prints its evidence; or writes a script that
+// starts its ranks without the launcher, also under a debugger, a checker or a profiler.
 #include <memory>
 
 #include "launcher/cli/device_option.h"
@@ -9,6 +10,7 @@
 #include "launcher/cli/show/show_record.h"
 #include "launcher/cli/show/show_run.h"
 #include "launcher/cli/verb.h"
+#include "matrix/input/input_error.h"
 #include "reports/analysis/divergence.h"
 #include "reports/outcome/summary.h"
 #include "reports/record/text/file.h"
@@ -21,26 +23,50 @@ struct ReproOptions {
   std::optional<std::string> run_dir, script;
   std::optional<std::uint64_t> seed;
   int ranks_per_gpu = 0;  // 0: as in the recorded run
-  bool json = false;
+  std::optional<int> gdb_rank;
+  std::string compute_sanitizer;
+  bool nsys = false, json = false;
 };
+
+/// The tool that the options name. Throws InputError if it can't do anything for this case.
+RankTool tool_of(const ReproOptions& options, const record::PlanLine& line,
+                 const std::string& device) {
+  if (options.gdb_rank) {
+    if (*options.gdb_rank < 0 || *options.gdb_rank >= line.ranks)
+      throw matrix::InputError({"--gdb-rank names no rank of the case",
+                                std::to_string(*options.gdb_rank),
+                                "0 to " + std::to_string(line.ranks - 1), "", "--gdb-rank 0"});
+    return {.kind = RankTool::Kind::gdb, .rank = *options.gdb_rank, .checker = {}};
+  }
+  if (!options.compute_sanitizer.empty()) {
+    if (device != "cuda")
+      throw matrix::InputError({"compute-sanitizer has nothing to check", "--device " + device,
+                                "--device cuda",
+                                "it looks at what runs on a GPU, and this device has none",
+                                "run it on a machine with a GPU"});
+    return {.kind = RankTool::Kind::compute_sanitizer, .checker = options.compute_sanitizer};
+  }
+  return {.kind = options.nsys ? RankTool::Kind::nsys : RankTool::Kind::none, .checker = {}};
+}
 
 record::ExitCode write_script(const ReproOptions& options, const record::PlanLine& line,
                               const launcher::Device& device, std::uint64_t seed,
                               Surroundings& surroundings) {
   record::Limits limits_ms = surroundings.catalogue.limits;
   for (const auto& [phase, limit_ms] : line.limits_ms) limits_ms[phase] = limit_ms;
-  const std::string text = repro_script(line, device, limits_ms, seed);
-  if (*options.script == "-") {
+  const RankTool tool = tool_of(options, line, device.name);
+  const std::string text = repro_script(line, device, limits_ms, seed, tool);
+  const std::string file = options.script.value_or("repro-" + line.id.substr(0, 8) + ".sh");
+  if (file == "-") {
     surroundings.out << text;
     return record::ExitCode::ok;
   }
-  record::write_atomically(*options.script, text);
-  std::filesystem::permissions(*options.script, std::filesystem::perms::owner_all);
+  record::write_atomically(file, text);
+  std::filesystem::permissions(file, std::filesystem::perms::owner_all);
   if (options.json)
-    surroundings.out << nlohmann::json{{"script", *options.script}, {"case", line.id}}.dump(2)
-                     << "\n";
+    surroundings.out << nlohmann::json{{"script", file}, {"case", line.id}}.dump(2) << "\n";
   else
-    surroundings.out << "run it: sh " << *options.script << " [FOLDER]\n";
+    surroundings.out << "run it: sh " << file << " [FOLDER]\n";
   return record::ExitCode::ok;
 }
 
@@ -70,7 +96,8 @@ record::ExitCode execute_repro(const ReproOptions& options, Surroundings& surrou
   line.isolation = "process";
   line.why = "repro of " + options.reference;
   const std::uint64_t seed = options.seed.value_or(recorded ? recorded->seed : 1);
-  if (options.script) return write_script(options, line, device, seed, surroundings);
+  if (options.script || options.gdb_rank || !options.compute_sanitizer.empty() || options.nsys)
+    return write_script(options, line, device, seed, surroundings);
   launcher::RunSetup setup = new_run(device, {.run_dir = options.run_dir}, surroundings);
   setup.run.profile = "repro";
   setup.run.matrix =
@@ -121,9 +148,22 @@ Action declare_repro(CLI::App& app) {
                  "the folder of the new run, absent or empty (default: runs/RUN_ID)")
       ->type_name("FOLDER");
   app.add_option("--script", options->script,
-                 "run nothing; write a shell script that starts the case without graphproof; - "
-                 "prints it")
+                 "run nothing; write a shell script that starts the case without its launcher; - "
+                 "prints it (default with the three options below: repro-ID.sh)")
       ->type_name("FILE");
+  CLI::Option* gdb =
+      app.add_option("--gdb-rank", options->gdb_rank,
+                     "a script that runs rank R under gdb, or cuda-gdb if there is one")
+          ->type_name("R");
+  CLI::Option* sanitizer =
+      app.add_option("--compute-sanitizer", options->compute_sanitizer,
+                     "a script that runs every rank under compute-sanitizer with this --tool")
+          ->check(CLI::IsMember({"memcheck", "racecheck", "initcheck", "synccheck"}))
+          ->type_name("memcheck|racecheck|initcheck|synccheck")
+          ->excludes(gdb);
+  app.add_flag("--nsys", options->nsys, "a script that profiles every rank with Nsight Systems")
+      ->excludes(gdb)
+      ->excludes(sanitizer);
   app.add_option("--seed", options->seed,
                  "the one seed of the run (default: that of the recorded run)")
       ->type_name("N");

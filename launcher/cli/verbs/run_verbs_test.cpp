@@ -3,7 +3,6 @@
 // check.
 #include <gtest/gtest.h>
 #include <stdlib.h>
-#include <sys/wait.h>
 
 #include <fstream>
 
@@ -269,23 +268,6 @@ TEST_F(RunVerbsTest, ReproAndExplainNameTheFirstDivergentTensor) {
                 .get<std::string>()
                 .rfind("rank 1, step 3", 0),
             0u);
-}
-
-TEST_F(RunVerbsTest, AScriptReproducesACaseWithoutTheLauncher) {
-  const fs::path script = top / "case.sh", folder = top / "it's here";
-  const Printed printed = cli({"repro", "impl=manual,tp=2", "--device", "sim", "--script", script});
-  ASSERT_EQ(printed.exit_code, 0) << printed.err;
-  EXPECT_FALSE(fs::exists(top / "runs")) << "a script is no run";
-  const int status = std::system(
-      ("sh '" + script.string() + "' \"" + folder.string() + "\" >/dev/null 2>&1").c_str());
-  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0)
-      << status << "\n"
-      << record::read_text(folder / "starter.log");
-  for (const char* file :
-       {"case/rank-0.evidence.jsonl", "case/rank-1.evidence.jsonl", "heartbeats.jsonl"})
-    EXPECT_GT(fs::file_size(folder / file), 0u) << file;
-  EXPECT_EQ(cli({"repro", "impl=manual,tp=2", "--device", "sim", "--script", "-"}).out,
-            record::read_text(script));
 }
 
 }  // namespace

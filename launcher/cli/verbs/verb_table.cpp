@@ -37,8 +37,11 @@ constexpr std::array kVerbs = {
          .group = VerbGroup::run,
          .needs = Needs::ranks,
          .meaning = "run one case again, alone, and show its evidence",
-         .details = "With --script the case is not run: a shell script is written that starts it "
-                    "without graphproof.",
+         .details =
+             "With --script the case is not run: a shell script is written that starts its "
+             "ranks without the launcher, under a tool if one is named. It judges nothing. "
+             "A copy of the run folder on another machine is enough to write it there; where "
+             "the rank programs are elsewhere, set GRAPHPROOF_PROGRAMS to their folder.",
          .example = "graphproof repro impl=manual,microbatches=2",
          .declare = declare_repro},
     Verb{.name = "qualify",

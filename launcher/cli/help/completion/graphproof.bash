@@ -104,11 +104,14 @@ _graphproof_values[rerun 1]='RUN'
 _graphproof_values[rerun +]='CASE'
 
 _graphproof_options[repro]='
-  --device --ranks-per-gpu --run-dir --script --seed --json --help'
+  --device --ranks-per-gpu --run-dir --script --gdb-rank --compute-sanitizer --nsys --seed --json
+  --help'
 _graphproof_values[repro --device]='auto sim cuda'
 _graphproof_values[repro --ranks-per-gpu]='-'
 _graphproof_values[repro --run-dir]='FOLDER'
 _graphproof_values[repro --script]='FILE'
+_graphproof_values[repro --gdb-rank]='-'
+_graphproof_values[repro --compute-sanitizer]='memcheck racecheck initcheck synccheck'
 _graphproof_values[repro --seed]='-'
 _graphproof_values[repro 1]='CASE'
 
