@@ -10,27 +10,34 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// at::_scaled_mm takes only multiples of it: rows of b, and columns.
+// The kernels behind at::_scaled_mm want it of every dimension. PyTorch itself asks for it of b
+// alone, and cuBLAS answers CUBLAS_STATUS_NOT_SUPPORTED for a with 8 rows.
 constexpr std::int64_t kMultiple = 16;
 
 /// x [R, C] of 8-bit numbers with rows and columns of zeros up to multiples of kMultiple.
-at::Tensor padded(const at::Tensor& x, bool rows) {
+at::Tensor padded(const at::Tensor& x) {
   const auto missing = [](std::int64_t size) { return (kMultiple - size % kMultiple) % kMultiple; };
-  const std::int64_t below = rows ? missing(x.size(0)) : 0, right = missing(x.size(1));
+  const std::int64_t below = missing(x.size(0)), right = missing(x.size(1));
   if (below + right == 0) return x.contiguous();
   // The bytes of 0 are zero in both types; padding is not implemented for the types themselves.
   return at::constant_pad_nd(x.contiguous().view(at::kByte), {0, right, 0, below})
       .view(x.scalar_type());
 }
 
-at::Tensor matmul_on_cuda(const Fp8Tensor& a, const Fp8Tensor& b, at::ScalarType type) {
+/// a times b^T of one matrix each. The simulated device pads as CUDA does, so that it runs the same
+/// code around the product.
+at::Tensor multiplied(const Fp8Tensor& a, const Fp8Tensor& b, at::ScalarType type) {
   const std::int64_t rows = a.values.size(0), columns = b.values.size(0);
   if (rows == 0 || a.values.size(1) == 0)
     return at::zeros({rows, columns}, a.inverse.options().dtype(type));
-  return at::_scaled_mm(padded(a.values, /*rows=*/false), padded(b.values, /*rows=*/true).t(),
-                        a.inverse, b.inverse, /*bias=*/std::nullopt, /*scale_result=*/std::nullopt,
-                        type, /*use_fast_accum=*/false)
-      .narrow(1, 0, columns);
+  const at::Tensor left = padded(a.values), right = padded(b.values).t();
+  const at::Tensor product =
+      a.values.is_cuda()
+          ? at::_scaled_mm(left, right, a.inverse, b.inverse, /*bias=*/std::nullopt,
+                           /*scale_result=*/std::nullopt, type, /*use_fast_accum=*/false)
+          : (at::matmul(left.to(at::kFloat), right.to(at::kFloat)) * (a.inverse * b.inverse))
+                .to(type);
+  return product.narrow(0, 0, rows).narrow(1, 0, columns);
 }
 
 /// [.., R, C] to [.., C, R], contiguous as the kernels read it.
@@ -102,18 +109,11 @@ at::Tensor linear_product(const at::Tensor& x, const UsedWeight& weight,
 }
 
 at::Tensor fp8_matmul(const Fp8Tensor& a, const Fp8Tensor& b, at::ScalarType type) {
-  const bool experts = a.values.dim() == 3;
-  if (a.values.is_cuda()) {
-    if (!experts) return matmul_on_cuda(a, b, type);
-    std::vector<at::Tensor> of_experts;
-    for (std::int64_t e = 0; e < a.values.size(0); ++e)
-      of_experts.push_back(matmul_on_cuda(a.of_expert(e), b.of_expert(e), type));
-    return at::stack(of_experts);
-  }
-  const at::Tensor inverse = a.inverse * b.inverse;
-  return (at::matmul(a.values.to(at::kFloat), b.values.to(at::kFloat).transpose(-1, -2)) *
-          (experts ? inverse.view({-1, 1, 1}) : inverse))
-      .to(type);
+  if (a.values.dim() == 2) return multiplied(a, b, type);
+  std::vector<at::Tensor> of_experts;
+  for (std::int64_t e = 0; e < a.values.size(0); ++e)
+    of_experts.push_back(multiplied(a.of_expert(e), b.of_expert(e), type));
+  return at::stack(of_experts);
 }
 
 }  // namespace graphproof::workloads
