@@ -31,6 +31,8 @@ SETTINGS = {
     "NVTE_ALLOW_NONDETERMINISTIC_ALGO": "0",
     # The default is a new folder in /tmp, which is taken for a leftover of the case.
     "TORCHINDUCTOR_CACHE_DIR": os.path.expanduser("~/.cache/graphproof/torchinductor"),
+    # More threads are processes of PyTorch's compiler, which outlive the case.
+    "TORCHINDUCTOR_COMPILE_THREADS": "1",
 }
 MALLOC_THRESHOLD, M_MMAP_THRESHOLD = 128 * 1024, -3
 

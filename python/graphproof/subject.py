@@ -65,6 +65,8 @@ class Subject:
                   library keeps them in one place of the process.
     counts_compiled -- whether layers are counted in compiled code too. Not where the compiler
                   captures: it makes no graph of code that changes tensors which are not its own.
+    empty_graphs -- whether the library captures graphs without any work, which it never launches:
+                  they keep a memory pool alive between its captures.
     compares_buffers -- whether the model's buffers are compared with the results of a step. Not
                   where a library keeps memory in them that it does not initialise.
     evaluate   -- evaluate(batch) -> losses, without dropout and gradients, for axis schedule
@@ -87,6 +89,7 @@ class Subject:
     keeps_masks: bool = True
     exclusive: bool = False
     counts_compiled: bool = True
+    empty_graphs: bool = False
     compares_buffers: bool = True
     evaluate: Callable | None = None
     capture_evaluation: Callable | None = None

@@ -40,9 +40,14 @@ class ArmObserver(Observer):
         self.captures += 1
 
     def after_capture(self, info) -> None:
-        self._write(info, None)
-        self._arm.parts.scope.write("state", arm=self._arm.name, what="capture",
-                                    before=self._state, after=self._state_digest())
+        if info.nodes == 0 and self._arm.subject.empty_graphs:
+            # It is no graph of the step: were it launched, nobody would have announced that.
+            del self._places[info.index]
+            self.captures -= 1
+        else:
+            self._write(info, None)
+            self._arm.parts.scope.write("state", arm=self._arm.name, what="capture",
+                                        before=self._state, after=self._state_digest())
         self._arm.parts.scope.vote(0)
         self._arm.parts.scope.boundary(phase.REPLAY)
         self._arm.parts.scope.enter(phase.REPLAY, self._arm.name, self._arm.index)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import torch
 
-from graphproof.device.storages import SeenOperands
+from graphproof.device.storages import Made, SeenOperands
 
 
 @dataclass
@@ -44,6 +44,7 @@ class Observed:
     # Whether the operands of captures are noted. While they are, PyTorch's compiler runs eagerly.
     notes_operands = True
     live = weakref.WeakSet()
+    made = weakref.WeakValueDictionary()  # pool -> Made, which the graphs of the pool keep
     captures = 0        # begun in this process
     launches = 0        # in this process
 
@@ -77,7 +78,8 @@ def observed_class(base, census_of, pool_bytes):
             self._begun = time.monotonic()
             super().capture_begin(pool=pool, capture_error_mode=capture_error_mode)
             if Observed.notes_operands and not hasattr(self, "storages"):
-                self._operands = SeenOperands()
+                self._operands = SeenOperands(
+                    Made() if pool is None else Observed.made.setdefault(tuple(pool), Made()))
                 self._operands.__enter__()
 
         def capture_end(self):
@@ -95,6 +97,8 @@ def observed_class(base, census_of, pool_bytes):
                 raise
             info.ms = (time.monotonic() - self._begun) * 1000
             info.pool = tuple(self.pool())
+            if self._operands is not None:
+                Observed.made[info.pool] = self._operands.storages.made
             info.nodes, info.census, info.signature = census_of(self)
             info.pool_bytes = max(0, pool_bytes() - self._bytes_before)
             Observed.live.add(self)

@@ -15,7 +15,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
 
-from graphproof.device.storages import Storages, WeakStorage, has_storage, tensors_in
+from graphproof.device.storages import Made, Storages, WeakStorage, has_storage, tensors_in
 
 UNWRITTEN = 0xA5  # the byte of memory that a capture made and no replay has written
 
@@ -59,8 +59,7 @@ class _Recorder(TorchDispatchMode):
 
     def __init__(self, pool: "Pool"):
         super().__init__()
-        self.storages = Storages()
-        self.storages.made = pool.made
+        self.storages = Storages(pool.made)
         self._made_before = set(pool.made)
         self.pool, self.calls, self._saved, self.refused = pool, [], {}, None
 
@@ -109,7 +108,7 @@ class _Recorder(TorchDispatchMode):
             if storage is not None:
                 storage.copy_(saved)
         # A capture computes nothing: what it made holds no results before the first replay.
-        for key in self.storages.made - self._made_before:
+        for key in self.storages.made.keys() - self._made_before:
             self.pool.storage(key).fill_(UNWRITTEN)
 
 
@@ -120,7 +119,7 @@ class Pool:
 
     def __init__(self):
         self.id = (0, next(Pool.numbers))
-        self.made, self._kept = set(), {}
+        self.made, self._kept = Made(), {}
 
     def keep(self, tensors) -> None:
         for tensor in tensors:

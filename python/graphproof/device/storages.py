@@ -36,11 +36,25 @@ def has_storage(tensor: torch.Tensor) -> bool:
     return type(tensor) in (torch.Tensor, torch.nn.Parameter) and tensor.layout == torch.strided
 
 
-class Storages:
-    """The storages of one graph: those made while it is captured, and all others that it uses."""
+class Made(dict):
+    """What the captures of one memory pool made: StorageImpl address -> WeakStorage.
 
-    def __init__(self):
-        self.made = set()      # StorageImpl addresses of storages that a captured operator made
+    A graph keeps this memory for as long as one of the pool lives, whatever its tensors do: a
+    backward graph reads activations whose tensors went with the capture of the forward graph. The
+    weak references keep an address from being given to another storage.
+    """
+
+    def add(self, storage: torch.UntypedStorage) -> None:
+        if storage._cdata not in self:
+            self[storage._cdata] = WeakStorage(storage)
+
+
+class Storages:
+    """The storages of one graph: those that captures of its pool made, and all others that it
+    uses."""
+
+    def __init__(self, made: Made):
+        self.made = made
         self.external = {}     # StorageImpl address -> WeakStorage
 
     def saw_inputs(self, tensors) -> None:
@@ -54,9 +68,9 @@ class Storages:
     def saw_outputs(self, tensors) -> None:
         for tensor in tensors:
             if has_storage(tensor):
-                key = tensor.untyped_storage()._cdata
-                if key not in self.external:
-                    self.made.add(key)
+                storage = tensor.untyped_storage()
+                if storage._cdata not in self.external:
+                    self.made.add(storage)
 
     def freed(self) -> list:
         """The external blocks whose owner has gone: "0x7f0000000200, 4096 bytes"."""
@@ -70,9 +84,9 @@ class SeenOperands(TorchDispatchMode):
     What a library does past PyTorch's operators is not seen.
     """
 
-    def __init__(self):
+    def __init__(self, made: Made):
         super().__init__()
-        self.storages = Storages()
+        self.storages = Storages(made)
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         kwargs = kwargs or {}

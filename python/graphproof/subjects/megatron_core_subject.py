@@ -140,6 +140,9 @@ class MegatronTraining:
     def step(self, batch: list) -> torch.Tensor:
         """Losses [microbatches] on the last stage of a pipeline, zeros on the others."""
         case = self.case
+        # New tensors, as a data loader gives: impl local notes on a tensor that it has recorded it,
+        # and would count one of an earlier arm again.
+        batch = [{name: tensor.detach() for name, tensor in one.items()} for one in batch]
         for chunk in self.chunks:
             chunk.zero_grad_buffer()
         self.optimizer.zero_grad()
