@@ -25,6 +25,7 @@
 #include "launcher/watch/hang_watch.h"
 #include "launcher/watch/nccl_question.h"
 #include "launcher/watch/probe_look.h"
+#include "launcher/watch/python_stacks.h"
 #include "reports/record/text/file.h"
 #include "reports/record/text/printable.h"
 
@@ -100,16 +101,21 @@ class CommandWatch {
     return list;
   }
 
-  /// Keeps what /proc knows about the threads of the watched processes of this host.
-  void keep_threads() const {
+  /// Keeps what /proc and Python know about the threads of the watched processes of this host.
+  /// Returns the stacks of their main threads in Python.
+  std::map<std::string, std::vector<std::string>> keep_threads() const {
     const fs::path folder = command_.folder / "hang";
     try {
       fs::create_directories(folder);
+      std::map<std::string, std::int64_t> processes;
       for (const ProbeLook& probe : probes_)
-        if (probe.host == host_ && still_runs(probe))
-          record::write_atomically(folder / (probe.name + ".threads"), threads_of(probe.pid));
+        if (probe.host == host_ && still_runs(probe)) processes[probe.name] = probe.pid;
+      for (const auto& [name, pid] : processes)
+        record::write_atomically(folder / (name + ".threads"), threads_of(pid));
+      return ask_python(processes, folder);
     } catch (const std::exception& error) {
       if (command_.notice) command_.notice(error.what());
+      return {};
     }
   }
 
@@ -307,7 +313,7 @@ void run_watched_command(const WatchedCommand& command, record::WatchedRun& run)
     run.waiting = looks.waiting(now);
     run.why = why_hung(looks, run.waiting, now);
     if (command.notice) command.notice("the command hangs and is ended: " + run.why);
-    looks.keep_threads();
+    if (auto stacks = looks.keep_threads(); !stacks.empty()) run.stacks = std::move(stacks);
     run.ras = looks.ask_nccl();
   }
   run.seconds = static_cast<double>(now - begin) / 1000;

@@ -93,6 +93,16 @@ std::string waiting_part(const std::vector<record::WaitingThread>& waiting) {
   return element("h2", "Where it hung") + wide_table(rows);
 }
 
+std::string python_part(const std::map<std::string, std::vector<std::string>>& stacks) {
+  std::string rows = table_row("th", {"process", "where Python is, the innermost call first"});
+  for (const auto& [process, stack] : stacks) {
+    std::string calls;
+    for (const std::string& call : stack) calls += (calls.empty() ? "" : "\n") + call;
+    rows += table_row("td", {process, calls});
+  }
+  return element("h2", "Where Python is") + wide_table(rows);
+}
+
 std::string ras_part(const std::vector<std::string>& ras) {
   std::string lines;
   for (const std::string& line : ras) lines += html_text(line) + "\n";
@@ -171,6 +181,7 @@ std::string watched_page(const WatchedReport& report) {
   if (!report.outcome.failing.empty()) inside += element("h2", "Failing checks");
   for (const record::Failing& one : report.outcome.failing) inside += failing_part(one);
   if (!report.run.waiting.empty()) inside += waiting_part(report.run.waiting);
+  if (report.run.stacks) inside += python_part(*report.run.stacks);
   if (report.run.ras) inside += ras_part(*report.run.ras);
   if (!report.checks.checks.empty()) inside += checks_part(report.checks.checks);
   if (!report.checks.graphs.empty()) inside += graphs_part(report.checks.graphs);

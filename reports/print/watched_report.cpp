@@ -16,6 +16,8 @@ using record::Result;
 
 // Output beyond this would scroll away. The files of the run have all of it.
 constexpr std::size_t kPrintedGraphs = 20, kPrintedNotes = 20, kReportedGraphs = 500;
+// Of a stack: the innermost calls tell what the program waits for.
+constexpr std::size_t kPrintedFrames = 6;
 constexpr double kMebibyte = 1 << 20;
 
 std::string or_dash(const std::optional<std::int64_t>& number) {
@@ -119,6 +121,19 @@ std::string waiting_text(const record::WaitingThread& one) {
   return one.process + ": thread " + std::to_string(one.thread) +
          (one.name.empty() ? "" : " (" + one.name + ")") + " has been inside " + one.call +
          " for " + record::fixed(one.seconds, 0) + " s";
+}
+
+/// Where the program is, in Python, when it hangs: a line for each process.
+std::vector<std::string> python_lines(const record::WatchedRun& run) {
+  std::vector<std::string> lines;
+  if (!run.stacks) return lines;
+  for (const auto& [process, stack] : *run.stacks) {
+    std::string line = process + ": Python is at ";
+    for (std::size_t i = 0; i < std::min(stack.size(), kPrintedFrames); ++i)
+      line += (i == 0 ? "" : ", called from ") + stack[i];
+    lines.push_back(line + (stack.size() > kPrintedFrames ? ", ..." : ""));
+  }
+  return lines;
 }
 
 /// What NCCL said of a hang, below a line that says who speaks.
@@ -231,6 +246,7 @@ std::string watched_text(const WatchedReport& report, const TerminalStyle& style
   for (const record::Failing& one : report.outcome.failing) text += failing_text(one);
   for (const record::WaitingThread& one : run.waiting)
     text += "  " + printable(waiting_text(one)) + "\n";
+  for (const std::string& line : python_lines(run)) text += "  " + printable(line) + "\n";
   for (const std::string& line : ras_lines(run)) text += "  " + printable(line) + "\n";
   if (!text.empty()) text += "\n";
   text += checks_table(report, style) + graphs_table(report, style);
@@ -269,9 +285,10 @@ std::string watched_markdown(const WatchedReport& report) {
   for (const auto& [label, value] : facts) text += markdown_row({label, value});
   if (!report.outcome.failing.empty()) text += "\n## Failing checks\n\n";
   for (const record::Failing& one : report.outcome.failing) text += markdown_failing(one);
-  if (!run.waiting.empty()) text += "\n## Where it hung\n\n";
+  if (!run.waiting.empty() || run.stacks) text += "\n## Where it hung\n\n";
   for (const record::WaitingThread& one : run.waiting)
     text += "- " + markdown_text(waiting_text(one)) + "\n";
+  for (const std::string& line : python_lines(run)) text += "- " + markdown_text(line) + "\n";
   if (run.ras) text += "\n## What NCCL says of its communicators\n\n";
   for (const std::string& line : run.ras.value_or(std::vector<std::string>{}))
     text += "- " + markdown_text(line) + "\n";

@@ -593,6 +593,24 @@ TEST_F(ProbedWatchTest, CudaLoadsTheProbeAndItsFilesAreInTheRun) {
   EXPECT_TRUE(run().unwatched.empty());
 }
 
+TEST_F(ProbedWatchTest, AHangNamesTheLineOfThePythonProgram) {
+  const std::string python =
+      std::string(std::getenv("GRAPHPROOF_SOURCE")) + "/fixtures/probe/testing/python";
+  setenv("PYTHONPATH", python.c_str(), 1);
+  EXPECT_EQ(watch({"--hang-after", "1s", "--", "python3", python + "/program.py", "sleeps"}), 1)
+      << err();
+  unsetenv("PYTHONPATH");
+  EXPECT_TRUE(has(out(), ": Python is at " + python + "/program.py:")) << out();
+  EXPECT_TRUE(has(out(), " sleeps, called from ")) << out();
+  const record::WatchedRun seen = run();
+  ASSERT_TRUE(seen.stacks && seen.stacks->size() == 1) << out();
+  const auto& [process, stack] = *seen.stacks->begin();
+  EXPECT_TRUE(stack.at(0).ends_with(" sleeps")) << stack.at(0);
+  EXPECT_TRUE(has(text_of(latest() / "hang" / (process + ".python")), "in sleeps"));
+  EXPECT_TRUE(has(text_of(latest() / "report.md"), "program.py:"));
+  EXPECT_TRUE(has(text_of(latest() / "page.html"), "Where Python is"));
+}
+
 TEST_F(ProbedWatchTest, TheProgramsOwnInjectedLibraryIsLoadedToo) {
   setenv("CUDA_INJECTION64_PATH", (fakes / "libnext_library.so").c_str(), 1);
   EXPECT_EQ(watch({"--", player.string(), "init"}), 0) << err();

@@ -84,6 +84,7 @@ struct WatchedRun {
   std::optional<std::int64_t> signal;
   std::string why;
   std::vector<WaitingThread> waiting;
+  std::optional<std::map<std::string, std::vector<std::string>>> stacks;
   std::optional<std::vector<std::string>> ras;
   std::vector<UnwatchedProcess> unwatched;
   std::optional<double> expected_graph_share;
@@ -113,6 +114,10 @@ struct WatchedRun {
           kPositive);
     field("why", &WatchedRun::why, "of hung and not_started, what happened; else empty", "");
     field("waiting", &WatchedRun::waiting, "of hung, the driver calls that had not returned");
+    field("stacks", &WatchedRun::stacks,
+          "of hung, where the main threads of Python programs were, by the name of the process: "
+          "FILE:LINE FUNCTION, the innermost call first. All threads are in hang/NAME.python",
+          JsonText{R"({"node1.4711": ["train.py:34 <module>"]})"});
     field("ras", &WatchedRun::ras,
           "of hung, what NCCL's RAS service said of errors and warnings, or why it said nothing; "
           "absent if no process used NCCL. The whole answer is in hang/nccl-ras.txt",

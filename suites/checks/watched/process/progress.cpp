@@ -15,6 +15,19 @@ std::string waiting(const WatchedJob& job) {
   return text;
 }
 
+/// "rank 1 (node.4712) is at train.py:34 <module>" for each Python program.
+std::string places(const WatchedJob& job) {
+  std::string text;
+  for (const auto& [name, stack] :
+       job.run.stacks.value_or(decltype(job.run.stacks)::value_type())) {
+    const auto of = std::ranges::find(job.processes, name, &JobProcess::name);
+    const std::string line = program_line(stack);
+    text += concat(text.empty() ? "" : "; ", of == job.processes.end() ? name : of->title(),
+                   " is at ", line, line == stack.front() ? "" : concat(" in ", stack.front()));
+  }
+  return text;
+}
+
 }  // namespace
 
 record::CheckResult progress(WatchedJudgement& judgement, const WatchedJob& job) {
@@ -23,6 +36,8 @@ record::CheckResult progress(WatchedJudgement& judgement, const WatchedJob& job)
     if (process.has_graphs()) judgement.confirm(process);
   if (run.ending == "hung") {
     std::string calls = waiting(job);
+    if (const std::string where = places(job); !where.empty())
+      calls += concat(calls.empty() ? "" : "; ", where);
     if (run.ras)
       for (const std::string& line : *run.ras) calls += concat(calls.empty() ? "" : "; ", line);
     Finding finding{
