@@ -251,6 +251,28 @@ def build(case: Case)'''),
         words = self.words(batch)
         self.assertEqual((words["D01.lockstep"], words["D05.operands_alive"]), ("fail", "fail"))
 
+    def test_an_empty_graph_that_keeps_a_pool_is_no_graph_of_the_step(self):
+        text = self.template().replace("layers=layers)", "layers=layers, capture=capture)").replace(
+            "    # Without `capture`", '''    def capture(step, inputs):
+        from graphproof.subject import capture_whole_step
+        empty = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(empty, capture_error_mode=case.capture_mode):
+            pass
+        captured = capture_whole_step(step, inputs, case.capture_mode)
+        captured.close = lambda: [empty.reset()]
+        return captured
+
+    # Without `capture`''')
+        for replaced, word in ((", capture=capture, empty_graphs=True)", "pass"),
+                               (", capture=capture)", "fail")):
+            with self.subTest(word=word):
+                batch = self.batch(("subject=script,impl=manual",))
+                script = self.script(text.replace(", capture=capture)", replaced))
+                self.assertEqual(batch.run(script), [0], batch.log()[-2000:])
+                self.assertEqual(self.words(batch)["D15.census"], word)
+                arms = [line["arm"] for line in batch.lines(batch.ids[0], "capture")]
+                self.assertEqual(arms.count("lockstep_graph"), 1 if word == "pass" else 2)
+
     def test_a_generator_of_the_script_is_registered_and_one_that_is_not_is_caught(self):
         text = self.template()
         for old, new in (
