@@ -1,5 +1,6 @@
 #include "workloads/layers/fp8_product.h"
 
+#include <cstdint>
 #include <vector>
 
 #include "workloads/layers/fused_linear.h"
@@ -24,18 +25,26 @@ at::Tensor padded(const at::Tensor& x) {
       .view(x.scalar_type());
 }
 
+/// The inverse of a scale where the kernels read it. cuBLAS answers CUBLAS_STATUS_NOT_SUPPORTED for
+/// an address that is not a multiple of 16 bytes, as that of the second expert's scale.
+at::Tensor aligned(const at::Tensor& inverse) {
+  const bool fits = reinterpret_cast<std::uintptr_t>(inverse.const_data_ptr()) % 16 == 0;
+  return fits ? inverse : inverse.clone();
+}
+
 /// a times b^T of one matrix each. The simulated device pads as CUDA does, so that it runs the same
 /// code around the product.
 at::Tensor multiplied(const Fp8Tensor& a, const Fp8Tensor& b, at::ScalarType type) {
   const std::int64_t rows = a.values.size(0), columns = b.values.size(0);
   if (rows == 0 || a.values.size(1) == 0)
     return at::zeros({rows, columns}, a.inverse.options().dtype(type));
-  const at::Tensor left = padded(a.values), right = padded(b.values).t();
+  const at::Tensor left = padded(a.values), right = padded(b.values).t(),
+                   left_inverse = aligned(a.inverse), right_inverse = aligned(b.inverse);
   const at::Tensor product =
       a.values.is_cuda()
-          ? at::_scaled_mm(left, right, a.inverse, b.inverse, /*bias=*/std::nullopt,
+          ? at::_scaled_mm(left, right, left_inverse, right_inverse, /*bias=*/std::nullopt,
                            /*scale_result=*/std::nullopt, type, /*use_fast_accum=*/false)
-          : (at::matmul(left.to(at::kFloat), right.to(at::kFloat)) * (a.inverse * b.inverse))
+          : (at::matmul(left.to(at::kFloat), right.to(at::kFloat)) * (left_inverse * right_inverse))
                 .to(type);
   return product.narrow(0, 0, rows).narrow(1, 0, columns);
 }
