@@ -56,6 +56,8 @@ class Subject:
     generators -- generators() -> {name: torch.Generator} of the device, besides the default one,
                   that the step draws from. capture() has to register them with its graphs.
     skipped    -- how many steps the optimizer has left out so far, as a loss scaler does.
+    loss_scale -- loss_scale() -> the factor of the next backward pass, or None without one.
+    used_scale -- used_scale() -> the factor that the last backward pass found in device memory.
     unobserved -- check -> why the subject leaves no evidence for it.
     gradient_read -- gradient_read(parameter) -> what the optimizer read as the gradient of one of
                   its parameters in the last step, for optimizers of copies of the parameters.
@@ -96,6 +98,8 @@ class Subject:
     save: Callable | None = None
     load: Callable | None = None
     skipped: Callable = lambda: 0
+    loss_scale: Callable = lambda: None
+    used_scale: Callable = lambda: 0.0
     unobserved: dict = field(default_factory=dict)
     close: Callable = lambda: None
 

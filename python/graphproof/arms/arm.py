@@ -227,6 +227,7 @@ class Arm:
             "D04.learning_rate" not in self.subject.unobserved
         moved = local(watched(optimizer)[0].detach()).clone() if known else None
         skipped = self.subject.skipped() if known else 0
+        scale = self.subject.loss_scale()
         generators = self.generator_states() if case.dropout else {}
         replaying = self.graphs and not warming_up
         if replaying:
@@ -254,6 +255,9 @@ class Arm:
             scope.write("rng", arm=self.name, step=index, generator=name, before=before,
                         after=self.generator_states()[name],
                         mask=digest(self.masks.named()) if self.masks.named() else "")
+        if scale is not None:
+            scope.write("hyperparameter", arm=self.name, step=index, name="loss_scale", host=scale,
+                        effective=self.subject.used_scale(), bound=0.0)
         if known:
             self._write_hyperparameters(index, rate, moved, skipped)
         return left

@@ -50,6 +50,7 @@ FAULTS = {
     "M286": transformer_engine.te_callables_swap_graphs,
     "M287": transformer_engine.te_pools_not_shared,
     "M288": transformer_engine.te_warm_up_scales_kept,
+    "M289": optimizers.frozen_loss_scale,
     "M290": megatron_core.mcore_inputs_not_copied,
     "M291": megatron_core.mcore_inputs_into_first_buffer,
     "M292": megatron_core.mcore_main_gradient_added_twice,

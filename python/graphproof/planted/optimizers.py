@@ -52,6 +52,15 @@ def freed_rate() -> None:
     _with_rate(lambda rate: rates[0] if rates else rate)
 
 
+def frozen_loss_scale() -> None:
+    scale = torch.amp.GradScaler.scale
+
+    def captured(scaler, outputs):
+        return outputs * scaler._init_scale if _capturing() else scale(scaler, outputs)
+
+    torch.amp.GradScaler.scale = captured
+
+
 def rate_read_on_host() -> None:
     _with_rate(lambda rate: torch.full_like(rate, rate.item()))
 

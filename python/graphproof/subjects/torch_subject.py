@@ -117,8 +117,6 @@ def build(case: Case) -> Subject:
     if case.optimizer_graph and case.impl != "manual":
         names = [*names, "optimizer"]
     unobserved = {}
-    if case.precision == "fp16":
-        unobserved["D04.loss_scale"] = "GradScaler does not tell which scale a backward used"
     if case.recompute != "none":
         unobserved["D42.recompute"] = "torch.utils.checkpoint keeps no record of what it recomputes"
     return Subject(model=training.model, step=training.step, optimizer=training.optimizer,
@@ -127,4 +125,6 @@ def build(case: Case) -> Subject:
                    unobserved=unobserved, evaluate=training.evaluate,
                    capture_evaluation=training.capture_evaluation, save=training.save,
                    load=training.load,
-                   skipped=lambda: int(training.skipped_steps))
+                   skipped=lambda: int(training.skipped_steps),
+                   loss_scale=lambda: training.scaler and training.scaler.get_scale(),
+                   used_scale=lambda: float(training.used_scale))

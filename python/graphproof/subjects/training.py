@@ -4,6 +4,7 @@ Subclasses change what a subject changes: how the model is wrapped, cast and red
 """
 
 import contextlib
+import math
 
 import torch
 import torch.distributed as dist
@@ -16,6 +17,9 @@ from graphproof.subjects.gpt import DROPOUT, Gpt
 WEIGHT_DECAY = 0.01
 CLIPPED_NORM = 1.0
 NEVER = 1 << 30  # steps until a static loss scale would grow
+# How many powers of two the first loss scale is below the smallest that overflows: a dynamic one
+# doubles in every step, so that it gets there in a few.
+DYNAMIC_MARGIN, STATIC_MARGIN = 5, 10
 
 
 def accept_streams_of_accumulators() -> None:
@@ -62,10 +66,19 @@ class Training:
         self.parameters = list(self.model.parameters())
         self.scaler = None
         if case.precision == "fp16":
-            interval = NEVER if case.loss_scale == "static" else 2000
-            self.scaler = torch.amp.GradScaler(case.device, growth_interval=interval)
+            self.scaler = self._loss_scaler()
+        # The factor that the last backward pass found, which a gradient of the loss itself is.
+        self.used_scale = torch.zeros((), device=case.device)
         # Steps that were left out because a gradient was infinite. Counted on the device.
         self.skipped_steps = torch.zeros((), device=case.device)
+
+    def _loss_scaler(self) -> torch.amp.GradScaler:
+        case, static = self.case, self.case.loss_scale == "static"
+        tokens = case.microbatches * case.microbatch_size * case.seq_length
+        overflows = 16 + math.ceil(math.log2(tokens))  # fp16 has no 2^16, and losses are means
+        margin = STATIC_MARGIN if static else DYNAMIC_MARGIN
+        return torch.amp.GradScaler(case.device, init_scale=2.0 ** (overflows - margin),
+                                    growth_interval=NEVER if static else 1)
 
     def wrapped(self) -> nn.Module:
         """What forward passes call: the model, in DistributedDataParallel if gradients are reduced
@@ -108,7 +121,10 @@ class Training:
                 with self.autocast():
                     loss = self.trained(batch["tokens"][index], batch["labels"][index])
                 share = loss / self.case.microbatches
-                (self.scaler.scale(share) if self.scaler else share).backward()
+                if self.scaler:
+                    share.register_hook(self.used_scale.copy_)
+                    share = self.scaler.scale(share)
+                share.backward()
             losses.append(loss.detach())
         self.reduce()
         return torch.stack(losses)
