@@ -207,6 +207,11 @@ class MegatronTraining:
         torch.cuda.synchronize()
         if self.case.impl == "local":
             cuda_graphs.delete_cuda_graphs()
+            # Which takes graphs from the runners that are not captured yet.
+            for manager in (getattr(module, "cudagraph_manager", None)
+                            for chunk in self.chunks for module in chunk.modules()):
+                for runner in manager.cudagraph_runners if manager is not None else ():
+                    runner.fwd_graph = runner.bwd_graph = None
             # It counts buffers over all graphs of the process, and does not begin again at zero.
             cuda_graphs.fwd_buffer_reuse_ref_count = cuda_graphs.bwd_buffer_reuse_ref_count = 0
         elif self.case.impl == "full_iteration":
