@@ -86,6 +86,21 @@ class Measured(unittest.TestCase):
                 with self.subTest(optimizer=name, wrong=rate):
                     self.assertGreater(abs(measured - rate), bound)
 
+    def test_parameters_in_bf16_with_small_gradients_show_a_rate_that_another_step_had(self):
+        torch.manual_seed(2)
+        parameter = torch.nn.Parameter((0.4 * torch.randn(64, 256)).bfloat16())
+        for make in (lambda p: torch.optim.SGD(p, lr=0.1),
+                     lambda p: torch.optim.SGD(p, lr=0.1, foreach=True)):
+            optimizer = make([parameter])
+            for set_to, used in ((0.1, 0.1), (0.075, 0.075), (0.075, 0.1)):
+                set_rate(optimizer, used)
+                parameter.grad = (0.025 * torch.randn(64, 256)).bfloat16()
+                before = parameter.detach().clone()
+                optimizer.step()
+                measured, bound = effective_rate(optimizer, before, set_to, 1)
+                self.assertLess(bound, 0.01)
+                self.assertEqual(abs(measured - set_to) <= bound, set_to == used)
+
     def test_an_optimizer_of_copies_reads_the_gradient_of_the_parameter(self):
         of_model = torch.nn.Parameter(torch.zeros(8, 8, dtype=torch.bfloat16))
         of_model.main_grad = torch.randn(8, 8)
