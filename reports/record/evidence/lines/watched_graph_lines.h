@@ -311,7 +311,7 @@ struct ReplaysLine {
     field("updates_of_operands", &ReplaysLine::updates_of_operands,
           "updates after which it points to other memory", 0, kCount);
     field("launches_after_free", &ReplaysLine::launches_after_free,
-          "launches after memory of an operand was given back to the driver", 0, kCount);
+          "launches that began after memory of an operand was given back to the driver", 0, kCount);
     field("streams", &ReplaysLine::streams,
           "streams of its launches, the first eight; absent where they were not seen",
           JsonText{R"(["0x55d0c0ffee00"])"});
