@@ -54,6 +54,13 @@ class WholeRun(unittest.TestCase):
         self.assertIn("2% or less: ", rows[3])
         self.assertRegex(rows[3], r"[+-][0-9.]+% to [+-][0-9.]+%")
 
+    def test_one_profile_can_be_measured_alone(self):
+        done = run("--profiles", "quick", "--rounds", "2", "--steps", "2", "--evidence-steps", "4",
+                   *PLAYED)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("| quick |", done.stdout)
+        self.assertNotIn("| full |", done.stdout)
+
     def test_a_program_that_was_not_watched_has_no_figures(self):
         done = run("--rounds", "2", "--steps", "2", *PLAYED,
                    GRAPHPROOF_FAKE_CUPTI_HOLDER="another tool")
