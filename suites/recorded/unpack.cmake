@@ -1,5 +1,5 @@
-# Makes the folder TO from what suites/recorded/record or record_watched kept in FROM, with the
-# archive FILE.
+# Makes the folder TO from what suites/recorded/record, record_watched or record_qualification kept
+# in FROM, with the archive FILE.
 file(REMOVE_RECURSE ${TO})
 file(MAKE_DIRECTORY ${TO})
 if(EXISTS ${FROM}/run.json)
