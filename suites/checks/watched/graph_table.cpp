@@ -121,12 +121,18 @@ std::map<std::string, double> watched_figures(const WatchedJob& job) {
     figures[name] = std::max(figures[name], value);
   };
   KernelCounts all;
-  std::int64_t graph_ns = 0, device_ns = 0;
+  std::int64_t graph_ns = 0, device_ns = 0, outside_ns = 0, outside = 0, steps = 0;
   for (const JobProcess& process : job.processes) {
     for (const auto& line : process.of<record::DeviceTimeLine>()) {
       if (!whole(line)) continue;
       graph_ns += line.graph_ns;
       device_ns += line.all_ns();
+      outside_ns += line.kernel_ns;
+      outside += line.kernels;
+      steps += line.steps;
+      if (line.seconds > 0)
+        largest("device_busy_share",
+                std::min(1.0, static_cast<double>(line.all_ns()) / (1e9 * line.seconds)));
     }
     largest("probe_start_ms", process.line().start_ms);
     if (!process.has_graphs()) continue;
@@ -152,6 +158,10 @@ std::map<std::string, double> watched_figures(const WatchedJob& job) {
   }
   if (device_ns > 0)
     figures["device_time_share"] = static_cast<double>(graph_ns) / static_cast<double>(device_ns);
+  if (outside > 0)
+    figures["kernel_us"] = static_cast<double>(outside_ns) / (1000 * static_cast<double>(outside));
+  if (steps > 0)
+    figures["kernels_per_step"] = static_cast<double>(outside) / static_cast<double>(steps);
   if (!all.incomplete && all.in_graphs + all.outside > 0) figures["graph_share"] = all.share();
   return figures;
 }

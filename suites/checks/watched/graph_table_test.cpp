@@ -44,11 +44,17 @@ TEST(GraphTable, TheShareOfTheDevicesTimeIsThatOfTheWindow) {
   EXPECT_DOUBLE_EQ(rows[0].device_time_share.value(), 0.75);
   EXPECT_DOUBLE_EQ(rows[1].device_time_share.value(), 0) << "not launched in the window";
   EXPECT_FALSE(rows[8].device_time_share) << "the other rank was not measured";
-  EXPECT_DOUBLE_EQ(watched_figures(job).at("device_time_share"), 0.75);
+  const std::map<std::string, double> figures = watched_figures(job);
+  EXPECT_DOUBLE_EQ(figures.at("device_time_share"), 0.75);
+  EXPECT_DOUBLE_EQ(figures.at("device_busy_share"), 4000 / 0.03e9);
+  EXPECT_DOUBLE_EQ(figures.at("kernel_us"), 0.9 / 80);
+  EXPECT_DOUBLE_EQ(figures.at("kernels_per_step"), 80.0 / 3);
   window.dropped = 1;
   lines<record::DeviceTimeLine>(job, 0) = {window};
   EXPECT_FALSE(graph_table(job, notes)[0].device_time_share) << "of a part it is not known";
-  EXPECT_FALSE(watched_figures(job).contains("device_time_share"));
+  for (const char* name :
+       {"device_time_share", "device_busy_share", "kernel_us", "kernels_per_step"})
+    EXPECT_FALSE(watched_figures(job).contains(name)) << name;
 }
 
 TEST(GraphTable, AProcessWithVeryManyGraphsHasTheLargestOnly) {
