@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <map>
 
+#include "launcher/cli/run_child.h"
 #include "launcher/host/child.h"
 #include "matrix/input/input_error.h"
 #include "reports/record/job/plan.h"
@@ -18,7 +18,6 @@ namespace fs = std::filesystem;
 
 // The first start of an image may have to fetch or convert it.
 constexpr std::int64_t kDoctor_ms = 1'800'000;
-constexpr std::chrono::milliseconds kLook{500};
 
 std::string last_words(const std::string& text) {
   const std::size_t said = text.rfind("graphproof: ");
@@ -48,32 +47,6 @@ bool finished(const fs::path& run) {
   return record::summary_from(record::read_json(file), file.string()).ending == "finished";
 }
 
-/// Runs a child to its end and returns its exit code. One that was killed has 5 if it was asked to
-/// stop, and otherwise 6.
-int run_child(const std::vector<std::string>& words, const fs::path& log,
-              launcher::Signals& signals) {
-  fs::create_directories(log.parent_path());
-  fs::remove(log);
-  try {
-    launcher::Child child({words, launcher::own_environment()}, log);
-    int passed_on = 0;
-    for (;;) {
-      if (const auto exit = child.poll())
-        return !exit->signalled ? exit->value
-                                : record::value(passed_on > 0 ? record::ExitCode::interrupted
-                                                              : record::ExitCode::own_fault);
-      if (signals.interrupts() > passed_on) {
-        passed_on = signals.interrupts();
-        child.kill(SIGINT);
-      }
-      signals.wait_for(kLook);
-    }
-  } catch (const std::system_error& error) {
-    record::write_atomically(log, std::string("graphproof: ") + error.what() + "\n");
-    return record::value(record::ExitCode::infrastructure);
-  }
-}
-
 void run_part(const StageCommands& commands, const std::string& name, const std::string& image,
               const std::vector<std::string>& start, int part, launcher::Signals& signals,
               const std::function<void(const std::string&)>& say) {
@@ -94,7 +67,7 @@ void run_part(const StageCommands& commands, const std::string& name, const std:
   say(fmt::format(
       "{} {}{}{} in {}", begun ? "continue" : "run", name, image.empty() ? "" : " of " + image,
       part == 0 ? "" : fmt::format(", part {} of {}", part, commands.parts), run.string()));
-  const int code = run_child(words, log_of(run), signals);
+  const int code = run_child({words, launcher::own_environment()}, log_of(run), signals);
   record::write_atomically(exit_of(run), std::to_string(code) + "\n");
 }
 
@@ -105,7 +78,7 @@ void merge_parts(const StageCommands& commands, const std::string& name, const s
   for (int part = 1; part <= commands.parts; ++part)
     words.push_back(part_folder(commands, name, image, part).string());
   fs::remove_all(whole);
-  const int code = run_child(words, log_of(whole), signals);
+  const int code = run_child({words, launcher::own_environment()}, log_of(whole), signals);
   record::write_atomically(exit_of(whole), std::to_string(code) + "\n");
 }
 
