@@ -58,6 +58,19 @@ constexpr std::array kVerbs = {
          .example = "graphproof qualify",
          .declare = declare_qualify,
          .takes_words = true},
+    Verb{.name = "bringup",
+         .group = VerbGroup::run,
+         .needs = Needs::ranks,
+         .meaning = "bring CUDA graphs up for a configuration, step by step",
+         .details =
+             "Eager is stable, shapes are fixed, the narrowest scope is captured, its replay "
+             "is proven, its numbers are those of eager, and then the scope becomes wider and "
+             "work overlaps, one thing at a time. Each step that runs is a run of its own. It "
+             "ends at the first step that does not pass and says why. Exit code 0: every step "
+             "passed. 1: one failed. 3: the machine let it down. 4: one was not shown.",
+         .example = "graphproof bringup impl=local,modules=[attn],tp=2",
+         .declare = declare_bringup,
+         .takes_words = true},
     Verb{.name = "watch",
          .group = VerbGroup::run,
          .needs = Needs::probe,
@@ -147,6 +160,41 @@ constexpr std::array kVerbs = {
                     "found and confirmed. 4: not found. 5: stopped early.",
          .example = "graphproof shrink latest/3f2a --budget 30m",
          .declare = declare_shrink},
+    Verb{.name = "advise",
+         .group = VerbGroup::understand,
+         .needs = Needs::program,
+         .meaning = "is a CUDA graph worth it here, and with which API?",
+         .details =
+             "Of a case that ran: by its times with and without graphs, or if it is eager by "
+             "the share of a step in which the GPU works and by the length of its kernels. "
+             "Of a watched run: by what the probe saw (watch --profile full). Exit code 4 if "
+             "what decides was not measured.",
+         .example = "graphproof advise latest/3f2a",
+         .declare = declare_advise},
+    Verb{.name = "bundle",
+         .group = VerbGroup::understand,
+         .needs = Needs::program,
+         .meaning = "an archive of one case for a bug report, without what is private",
+         .details =
+             "Packs the verdict, the evidence, the logs and the stack, and for a single "
+             "collective or a step of subject torch a program of PyTorch alone that repeats "
+             "it. Host and user names, addresses, ids of GPUs, values that look like secrets "
+             "and the folders of paths are taken out. The run stays as it is.",
+         .example = "graphproof bundle latest/3f2a",
+         .declare = declare_bundle},
+    Verb{.name = "bisect",
+         .group = VerbGroup::understand,
+         .needs = Needs::ranks,
+         .meaning = "which component of a stack makes a case fail",
+         .details =
+             "A and B are JSON files that name parts of a stack: nccl and driver (folders of "
+             "libraries), torch (a virtual environment) and environment (variables). A part "
+             "that is missing is that of the machine. The case runs with A, with B, and with "
+             "one component of B at a time in A. If none is enough, the smallest set that "
+             "was found is named. What was tried is remembered, and the same command goes "
+             "on. Exit code 0: found. 4: not found. 5: interrupted.",
+         .example = "graphproof bisect old.json new.json impl=manual,tp=2",
+         .declare = declare_bisect},
     Verb{.name = "case",
          .group = VerbGroup::understand,
          .needs = Needs::program,

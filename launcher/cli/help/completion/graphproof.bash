@@ -4,9 +4,9 @@
 # Made from the declarations of the verbs by
 #   build/bin/graphproof-generate
 
-_graphproof_verbs='run resume rerun repro qualify watch status report compare history baseline list
-  explain shrink case check rules plan cover verify order new-subject merge ci doctor selftest test
-  help'
+_graphproof_verbs='run resume rerun repro qualify bringup watch status report compare history
+  baseline list explain shrink advise bundle bisect case check rules plan cover verify order
+  new-subject merge ci doctor selftest test help'
 _graphproof_axes='subject impl modules inference_scope tp pp vpp dp cp ep etp sequence_parallel
   microbatches microbatch_group comm cp_comm_type recompute model layers hidden heads kv_groups ffn
   vocab experts topk qkv_bias linear_bias normalization activation position_embedding
@@ -127,6 +127,21 @@ _graphproof_values[qualify --with]='-'
 _graphproof_values[qualify --program]='-'
 _graphproof_values[qualify --parts]='-'
 
+_graphproof_options[bringup]='
+  --device --ranks-per-gpu --seed --like --dialect --version --world-size --arch --env --stack
+  --json --help'
+_graphproof_values[bringup --device]='auto sim cuda'
+_graphproof_values[bringup --ranks-per-gpu]='-'
+_graphproof_values[bringup --seed]='-'
+_graphproof_values[bringup --like]='FILE'
+_graphproof_values[bringup --dialect]='megatron-lm megatron-bridge legacy pytorch graphproof'
+_graphproof_values[bringup --version]='-'
+_graphproof_values[bringup --world-size]='-'
+_graphproof_values[bringup --arch]='-'
+_graphproof_values[bringup --env]='-'
+_graphproof_values[bringup --stack]='-'
+_graphproof_values[bringup 1]='CASE'
+
 _graphproof_options[watch]='
   --profile --graph-share --hang-after --no-cupti --run-dir --attach-only --finish --json --help'
 _graphproof_values[watch --profile]='quick full'
@@ -186,6 +201,23 @@ _graphproof_values[shrink --assume-noise]='-'
 _graphproof_values[shrink --seed]='-'
 _graphproof_values[shrink --device]='auto sim cuda'
 _graphproof_values[shrink 1]='CASE'
+
+_graphproof_options[advise]='
+  --json --help'
+_graphproof_values[advise 1]='RUN CASE'
+
+_graphproof_options[bundle]='
+  --file --json --help'
+_graphproof_values[bundle --file]='FILE'
+_graphproof_values[bundle 1]='CASE'
+
+_graphproof_options[bisect]='
+  --device --folder --json --help'
+_graphproof_values[bisect --device]='auto sim cuda'
+_graphproof_values[bisect --folder]='FOLDER'
+_graphproof_values[bisect 1]='FILE'
+_graphproof_values[bisect 2]='FILE'
+_graphproof_values[bisect 3]='CASE'
 
 _graphproof_options[case]='
   --device --json --like --dialect --version --world-size --arch --env --stack --help'
