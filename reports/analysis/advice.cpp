@@ -247,9 +247,9 @@ Advice advise(const record::WatchedRun& run, const record::WatchedChecks& checks
   }
   advice.next = next_of(advice.answer);
   if (advice.answer == "unknown")
-    advice.next = run.profile == "full"
-                      ? "let it run for more steps: the window of the device was not complete"
-                      : "watch it again with --profile full, which measures the device";
+    advice.next =
+        "watch it again with what measures the device, for some steps: "
+        "GRAPHPROOF_PROBE_DEVICE_TIME=1 graphproof watch --profile full -- COMMAND";
   return advice;
 }
 
