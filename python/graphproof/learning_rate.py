@@ -33,20 +33,42 @@ SGD = Schedule(start=0.1, decay=0.05, least=0.01)
 ADAM = Schedule(start=0.001, decay=0.05, least=0.0001)
 
 
+class Chained:
+    """Several optimizers of one kind that step together, as Megatron-Core has for experts."""
+
+    def __init__(self, members: list):
+        self.members = members
+
+    @property
+    def param_groups(self) -> list:
+        return [group for member in self.members for group in member.param_groups]
+
+    @property
+    def state(self) -> dict:
+        return {parameter: state for member in self.members
+                for parameter, state in member.state.items()}
+
+
+def _member(optimizer):
+    """The optimizer, or one of those that are chained."""
+    return optimizer.members[0] if isinstance(optimizer, Chained) else optimizer
+
+
 def _is_fused(optimizer, name: str) -> bool:
     """Whether it is the optimizer `name` of Transformer Engine or of Apex, which are no subclasses
     of torch.optim's."""
-    return type(optimizer).__name__ == name and \
-        type(optimizer).__module__.partition(".")[0] in ("transformer_engine", "apex")
+    kind = type(_member(optimizer))
+    return kind.__name__ == name and \
+        kind.__module__.partition(".")[0] in ("transformer_engine", "apex")
 
 
 def is_adam(optimizer) -> bool:
     """Whether its state is Adam's: exp_avg and exp_avg_sq. AdamW is one of PyTorch's Adams."""
-    return isinstance(optimizer, torch.optim.Adam) or _is_fused(optimizer, "FusedAdam")
+    return isinstance(_member(optimizer), torch.optim.Adam) or _is_fused(optimizer, "FusedAdam")
 
 
 def is_sgd(optimizer) -> bool:
-    return type(optimizer) is torch.optim.SGD or _is_fused(optimizer, "FusedSGD")
+    return type(_member(optimizer)) is torch.optim.SGD or _is_fused(optimizer, "FusedSGD")
 
 
 def adam_steps(optimizer) -> float:
@@ -86,14 +108,15 @@ def unknown_update(optimizer) -> str:
         if is_sgd(optimizer) and (group["momentum"] or group["dampening"]):
             return "the update of SGD with momentum is not computed again"
     if _is_fused(optimizer, "FusedAdam"):
-        if getattr(optimizer, "master_weights", None):
+        if getattr(_member(optimizer), "master_weights", None):
             return "FusedAdam updates copies of the parameters that it does not hand out"
         for name in ("exp_avg_dtype", "exp_avg_sq_dtype"):
-            if getattr(optimizer, name, torch.float32) != torch.float32:
+            if getattr(_member(optimizer), name, torch.float32) != torch.float32:
                 return "FusedAdam keeps its state in a smaller type than fp32"
         if not all(group["bias_correction"] for group in optimizer.param_groups):
             return "the update of FusedAdam without bias correction is not computed again"
-        if not optimizer.adam_w_mode and any(g["weight_decay"] for g in optimizer.param_groups):
+        if not _member(optimizer).adam_w_mode and \
+                any(group["weight_decay"] for group in optimizer.param_groups):
             return "the update of FusedAdam with weight decay in the gradient is not computed again"
     if not is_sgd(optimizer) and not is_adam(optimizer):
         return f"the update of {type(optimizer).__name__} is not known"
@@ -108,17 +131,18 @@ def effective_rate(optimizer, before: torch.Tensor, rate: float, steps: int,
     parameter, group = watched(optimizer)
     decay = group["weight_decay"]
     start = before.double()
-    half_ulps, roundings = 0.0, 1.0
+    # Roundings of a direction, relative to it: in the type of the parameter and in fp32.
+    half_ulps, half_ulps_fp32, roundings = 2.0, 0.0, 1.0
     if is_adam(optimizer):
         state = optimizer.state[parameter]
         beta1, beta2 = (float(beta) for beta in group["betas"])
         root = local(state["exp_avg_sq"]).double().sqrt() / math.sqrt(1 - beta2 ** steps)
         direction = local(state["exp_avg"]).double() / (root + group["eps"]) / (1 - beta1 ** steps)
-        half_ulps = 16.0  # eight roundings, twice that for the devices' own root and division
+        half_ulps += 16.0  # eight roundings, twice that for the devices' own root and division
         # The optimizer has 1 - beta^t in fp32, where little is left of it in the first steps. The
         # base, its power and the difference are rounded; the second one enters through a root.
-        half_ulps += (steps + 3) * (1 / (1 - beta1 ** steps) + 0.5 / (1 - beta2 ** steps))
-        decoupled = isinstance(optimizer, torch.optim.AdamW) or \
+        half_ulps_fp32 = (steps + 3) * (1 / (1 - beta1 ** steps) + 0.5 / (1 - beta2 ** steps))
+        decoupled = isinstance(_member(optimizer), torch.optim.AdamW) or \
             group.get("decoupled_weight_decay") or _is_fused(optimizer, "FusedAdam")
         if decay and decoupled:
             direction = direction + decay * start
@@ -137,8 +161,10 @@ def effective_rate(optimizer, before: torch.Tensor, rate: float, steps: int,
                                         (direction * size).abs().sum()]).tolist()
     if not g_g > 0:
         return math.nan, math.nan
-    half_ulp = torch.finfo(parameter.dtype).eps / 2
-    return moved_g / g_g, half_ulp * (roundings * g_size / g_g + (2 + half_ulps) * abs(rate))
+    half_ulp, half_ulp_fp32 = (torch.finfo(dtype).eps / 2
+                               for dtype in (parameter.dtype, torch.float32))
+    return moved_g / g_g, half_ulp * (roundings * g_size / g_g + half_ulps * abs(rate)) + \
+        half_ulp_fp32 * half_ulps_fp32 * abs(rate)
 
 
 def _most_precise(size: torch.Tensor, direction: torch.Tensor) -> torch.Tensor:

@@ -5,8 +5,8 @@ import unittest
 
 import torch
 
-from graphproof.learning_rate import (ADAM, SGD, adam_steps, effective_rate, is_adam, schedule_of,
-                                      set_rate, unknown_update, watched)
+from graphproof.learning_rate import (ADAM, SGD, Chained, adam_steps, effective_rate, is_adam,
+                                      schedule_of, set_rate, unknown_update, watched)
 
 STEPS = 6
 
@@ -100,6 +100,41 @@ class Measured(unittest.TestCase):
                 measured, bound = effective_rate(optimizer, before, set_to, 1)
                 self.assertLess(bound, 0.01)
                 self.assertEqual(abs(measured - set_to) <= bound, set_to == used)
+
+    def test_chained_optimizers_are_measured_as_one(self):
+        torch.manual_seed(3)
+        small, large = (torch.nn.Parameter(torch.randn(n, 8)) for n in (4, 64))
+        for kind in (torch.optim.SGD, torch.optim.Adam):
+            chained = Chained([kind([small], lr=0.1), kind([large], lr=0.1)])
+            self.assertEqual(unknown_update(chained), "")
+            self.assertIs(watched(chained)[0], large)
+            set_rate(chained, 0.05)
+            before = large.detach().clone()
+            for member in chained.members:
+                for parameter in member.param_groups[0]["params"]:
+                    parameter.grad = torch.randn_like(parameter)
+                member.step()
+            measured, bound = effective_rate(chained, before, 0.05, 1)
+            self.assertLessEqual(abs(measured - 0.05), bound)
+            self.assertLess(bound, 0.001)
+            self.assertEqual(is_adam(chained), kind is torch.optim.Adam)
+            self.assertEqual(len(chained.state), 2 if is_adam(chained) else 0)
+
+    def test_adam_in_bf16_shows_a_rate_that_another_step_had(self):
+        torch.manual_seed(4)
+        parameter = torch.nn.Parameter((0.4 * torch.randn(64, 256)).bfloat16())
+        optimizer = torch.optim.Adam([parameter], lr=torch.tensor(0.001), foreach=False)
+        for step, (set_to, used) in enumerate(((0.001, 0.001), (0.00095, 0.00095),
+                                               (0.0009, 0.0009), (0.00075, 0.0009))):
+            set_rate(optimizer, used)
+            parameter.grad = (0.025 * torch.randn(64, 256)).bfloat16()
+            before = parameter.detach().clone()
+            optimizer.step()
+            measured, bound = effective_rate(optimizer, before, set_to, step + 1)
+            self.assertEqual(abs(measured - set_to) <= bound, set_to == used,
+                             (step, set_to, measured, bound))
+            if step > 0:
+                self.assertLess(bound, 0.00015)
 
     def test_an_optimizer_of_copies_reads_the_gradient_of_the_parameter(self):
         of_model = torch.nn.Parameter(torch.zeros(8, 8, dtype=torch.bfloat16))
