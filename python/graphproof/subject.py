@@ -67,6 +67,9 @@ class Subject:
                   library keeps them in one place of the process.
     counts_compiled -- whether layers are counted in compiled code too. Not where the compiler
                   captures: it makes no graph of code that changes tensors which are not its own.
+    layer_methods -- the methods of a layer that run it forward. Other than forward where a library
+                  captures another one.
+    warming_up -- warming_up() -> whether a library runs layers now to warm up, within a step.
     empty_graphs -- whether the library captures graphs without any work, which it never launches:
                   they keep a memory pool alive between its captures.
     compares_buffers -- whether the model's buffers are compared with the results of a step. Not
@@ -91,6 +94,8 @@ class Subject:
     keeps_masks: bool = True
     exclusive: bool = False
     counts_compiled: bool = True
+    layer_methods: Sequence[str] = ("forward",)
+    warming_up: Callable = lambda: False
     empty_graphs: bool = False
     compares_buffers: bool = True
     evaluate: Callable | None = None

@@ -81,7 +81,8 @@ class Arm:
         self.subject = checked(built(parts, graphs), parts.case)
         self.counters = LayerCounters(self.subject.layers,
                                       self.subject.captured_modules.values(), parts.case.device,
-                                      self.subject.counts_compiled)
+                                      self.subject.counts_compiled,
+                                      self.subject.layer_methods, self.subject.warming_up)
         self.masks = DropoutMasks(self.subject.model if self.subject.keeps_masks else None)
         self.observer = ArmObserver(self) if graphs else None
         self.parameters = [(f"param:{name}", parameter)

@@ -21,20 +21,25 @@ class ModuleRuns:
 
 class LayerCounters:
     """Counts the forward passes of `layers` on `device`, without those of recomputations, and what
-    Python runs of them and of `modules`. `compiled`: whether also in compiled code."""
+    Python runs of them and of `modules`. `compiled`: whether also in compiled code. `methods`: what
+    runs a layer forward. `warming_up`: warming_up() -> whether a pass that runs now is no part of
+    a step."""
 
-    def __init__(self, layers, modules, device: str, compiled: bool):
-        self._compiled = compiled
+    def __init__(self, layers, modules, device: str, compiled: bool, methods=("forward",),
+                 warming_up=lambda: False):
+        self._compiled, self._warming_up = compiled, warming_up
         self.tensor = torch.zeros(len(layers), dtype=torch.int64, device=device)
         self.runs = {module: ModuleRuns() for module in [*layers, *modules]}
         for index, layer in enumerate(layers):
-            self._count(layer, self.tensor.narrow(0, index, 1))
+            for method in methods:
+                if hasattr(layer, method):
+                    self._count(layer, method, self.tensor.narrow(0, index, 1))
         for module in modules:
             if module not in set(layers):
-                self._count(module, None)
+                self._count(module, "forward", None)
 
-    def _count(self, layer, slot: torch.Tensor | None) -> None:
-        forward, runs = layer.forward, self.runs[layer]
+    def _count(self, layer, method: str, slot: torch.Tensor | None) -> None:
+        forward, runs = getattr(layer, method), self.runs[layer]
 
         def counted(*args, **kwargs):
             if torch.compiler.is_compiling():
@@ -42,7 +47,7 @@ class LayerCounters:
                 if slot is not None and self._compiled:
                     slot.add_(1)
                 return forward(*args, **kwargs)
-            again = in_backward()
+            again = in_backward() or self._warming_up()
             if not again:
                 runs.forwards += 1
                 if slot is not None:
@@ -55,7 +60,7 @@ class LayerCounters:
             return result
 
         # An attribute of the instance: hooks would be refused by make_graphed_callables.
-        layer.forward = counted
+        setattr(layer, method, counted)
 
     @staticmethod
     def _ran_backward(runs: ModuleRuns) -> None:

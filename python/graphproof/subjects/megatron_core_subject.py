@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 from graphproof.case import Case
+from graphproof.learning_rate import Chained
 from graphproof.message import Error
 from graphproof.subject import Captured, Subject, gradient_of
 from graphproof.subjects import megatron_core_config as translated
@@ -19,14 +20,23 @@ from graphproof.subjects.training import accept_streams_of_accumulators
 from graphproof.subjects.translation import require
 
 _initialized = []  # the process has Megatron-Core's groups
+_allocations = []  # one entry for each time that impl local has allocated in the pool of its graphs
 
 
 def initialize(case: Case) -> None:
     """Makes Megatron-Core's process groups and counters, once a process."""
     from megatron.core import parallel_state
     from megatron.core.num_microbatches_calculator import init_num_microbatches_calculator
+    from megatron.core.transformer import cuda_graphs
     if _initialized:
         return
+    allocate = cuda_graphs.alloc_tensor_from_graph_mempool
+
+    def noted(meta):
+        _allocations.append(meta)
+        return allocate(meta)
+
+    cuda_graphs.alloc_tensor_from_graph_mempool = noted
     parallel_state.initialize_model_parallel(
         case.tp, case.pp, case.vpp if case.vpp > 1 else None, context_parallel_size=case.cp,
         expert_model_parallel_size=case.ep, expert_tensor_parallel_size=case.etp)
@@ -199,27 +209,51 @@ class MegatronTraining:
         return full_cuda_graph.FullCudaGraphWrapper.cuda_graph["training"] is not None
 
     def close(self) -> None:
-        """Deletes the graphs from where Megatron-Core keeps them."""
+        """Deletes the graphs from where Megatron-Core keeps them, and its cache of rotary
+        embeddings, which holds modules of every model that has run. No other arm has graphs by
+        then."""
         from megatron.core import full_cuda_graph
-        from megatron.core.transformer import cuda_graphs
+        modules = [module for chunk in self.chunks for module in chunk.modules()]
+        for forward in {type(module).forward for module in modules}:
+            getattr(forward, "cache_clear", lambda: None)()
         if not self.case.graph_arm:
             return
         torch.cuda.synchronize()
         if self.case.impl == "local":
-            cuda_graphs.delete_cuda_graphs()
-            # Which takes graphs from the runners that are not captured yet.
-            for manager in (getattr(module, "cudagraph_manager", None)
-                            for chunk in self.chunks for module in chunk.modules()):
-                for runner in manager.cudagraph_runners if manager is not None else ():
-                    runner.fwd_graph = runner.bwd_graph = None
-            # It counts buffers over all graphs of the process, and does not begin again at zero.
-            cuda_graphs.fwd_buffer_reuse_ref_count = cuda_graphs.bwd_buffer_reuse_ref_count = 0
+            self._delete_local_graphs(modules)
         elif self.case.impl == "full_iteration":
             self.forward_backward.reset_cuda_graph()
             # PyTorch has freed the pool with its last graph, and a new graph must not begin in it.
             full_cuda_graph._shared_graph_pool = None
         elif self.helper is not None and self.helper.graphs_created():
             self.helper.delete_cuda_graphs()
+
+
+    @staticmethod
+    def _delete_local_graphs(modules: list) -> None:
+        """What delete_cuda_graphs leaves: it takes graphs from the runners that are not captured
+        yet, counts buffers over all graphs of the process, and never gives back the pool, which
+        each allocation in it has taken."""
+        from megatron.core.transformer import cuda_graphs
+        pool = cuda_graphs.CudaGraphManager.global_mempool
+        cuda_graphs.delete_cuda_graphs()
+        for module in modules:
+            manager = getattr(module, "cudagraph_manager", None)
+            for runner in manager.cudagraph_runners if manager is not None else ():
+                runner.fwd_graph = runner.bwd_graph = None
+        while _allocations:
+            _allocations.pop()
+            torch._C._cuda_releasePool(torch.cuda.current_device(), pool)
+        cuda_graphs.fwd_buffer_reuse_ref_count = cuda_graphs.bwd_buffer_reuse_ref_count = 0
+
+
+def optimizer_of_torch(optimizer):
+    """The optimizer of torch.optim, or of its interface, that one of Megatron-Core uses."""
+    chained = getattr(optimizer, "chained_optimizers", None)
+    if chained is None:
+        return getattr(optimizer, "optimizer", None)
+    members = [one.optimizer for one in chained]
+    return members[0] if len(members) == 1 else Chained(members)
 
 
 def layers_of(chunks: list) -> list:
@@ -234,8 +268,9 @@ def build(case: Case) -> Subject:
             model=("gpt", "moe"), precision=("fp32", "bf16", "fp8_delayed", "fp8_current"),
             dispatch=("none", "drop_and_pad", "dropless"), optimizer_graph=False, pool="single",
             dispatcher=("none", "alltoall", "allgather"))
+    from megatron.core.transformer import cuda_graphs
     training = MegatronTraining(case)
-    inner = getattr(training.optimizer, "optimizer", None)
+    inner = optimizer_of_torch(training.optimizer)
     unobserved = {
         "D08.masks": "Megatron-Core draws dropout in functions of its own",
         "D05.operands_alive": "Megatron-Core calls kernels past PyTorch's operators",
@@ -243,6 +278,9 @@ def build(case: Case) -> Subject:
         "D41.schedule": "Megatron-Core's schedule does not tell in which order it ran",
         "D42.recompute": "Megatron-Core keeps no record of what it recomputes",
         "D40.expert_ledger": "Megatron-Core's dispatchers do not count tokens by expert"}
+    if case.overlap_grad_reduce:
+        unobserved["D43.overlapped_reduction"] = \
+            "Megatron-Core does not tell when the reduction of a bucket began"
     if case.optimizer == "sgd" and case.distributed_optimizer:
         unobserved["D04.learning_rate"] = \
             "Megatron-Core does not tell which part of a gradient a rank's share of it is"
@@ -250,7 +288,8 @@ def build(case: Case) -> Subject:
                    optimizer=inner, layers=layers_of(training.chunks), capture=training.capture,
                    graphs=(), generators=tracked_generators, gradient_read=training.gradient_read,
                    keeps_masks=False, compares_buffers=False, exclusive=True, unobserved=unobserved,
-                   close=training.close)
+                   layer_methods=("forward", "_te_cuda_graph_capture"),
+                   warming_up=cuda_graphs.is_graph_warmup, close=training.close)
 
 
 def tracked_generators() -> dict:

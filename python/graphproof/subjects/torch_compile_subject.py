@@ -23,6 +23,8 @@ def options_of(case: Case, graphs: bool) -> dict:
     return {"triton.cudagraphs": graphs,
             "triton.cudagraph_trees": case.axis("graph_trees", "on") == "on",
             "graph_partition": bool(case.axis("graph_partition", False)),
+            # Every arm and rank has to take the same kernels, whatever a measurement says.
+            "triton.autotune_pointwise": False, "deterministic": True,
             # Whatever the compiler leaves out of its graphs is counted below and told.
             "triton.cudagraph_or_error": False}
 
