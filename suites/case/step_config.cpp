@@ -134,7 +134,12 @@ constexpr std::array kCpCommTypes{
     Word<workloads::CpCommType>{"all_gather", workloads::CpCommType::all_gather}};
 constexpr std::array kSchedules{Word<Schedule>{"train", Schedule::train},
                                 Word<Schedule>{"train-eval-train", Schedule::train_eval_train},
-                                Word<Schedule>{"resume", Schedule::resume}};
+                                Word<Schedule>{"resume", Schedule::resume},
+                                Word<Schedule>{"decode", Schedule::decode}};
+constexpr std::array kInferenceScopes{
+    Word<engines::InferenceScope>{"none", engines::InferenceScope::none},
+    Word<engines::InferenceScope>{"layer", engines::InferenceScope::layer},
+    Word<engines::InferenceScope>{"block", engines::InferenceScope::block}};
 // "none" is the value for a model without experts. Rules refuse combinations that make no sense.
 constexpr std::array kDropless{Word<bool>{"none", false}, Word<bool>{"drop_and_pad", false},
                                Word<bool>{"dropless", true}};
@@ -179,6 +184,24 @@ workloads::RecomputeConfig recompute_config(const std::string& value) {
     config.parts.push_back(static_cast<RecomputedPart>(part - workloads::kRecomputedParts.begin()));
   }
   return config;
+}
+
+/// The inference job of schedule decode; nothing for other schedules, for which its axes must have
+/// their defaults.
+std::optional<engines::DecoderConfig> decoding_config(AxisReader& axes, const StepConfig& config) {
+  const engines::DecoderConfig decoding{
+      .requests = {.slots = config.model.microbatch_size,
+                   .length = config.model.seq_length,
+                   .steps = config.steps,
+                   .chunk = axes.integer("prefill_chunk"),
+                   .blocks = axes.integer("cache_blocks"),
+                   .ranks = config.layout.dp,
+                   .sizes = requests::batch_sizes(axes.list("batch_sizes"),
+                                                  config.model.microbatch_size)},
+      .scope = meaning_of(kInferenceScopes, "inference_scope", axes.text("inference_scope")),
+      .sampled = axes.text("sampling") == "random",
+      .padding = 0};
+  return config.schedule == Schedule::decode ? std::optional(decoding) : std::nullopt;
 }
 
 bool reduces_over_stages(const workloads::ModelConfig& model) {
@@ -322,6 +345,7 @@ StepConfig step_config(const matrix::AxisTable& axes, const matrix::Case& test_c
         return kind == workloads::ModuleKind::moe_router ||
                kind == workloads::ModuleKind::moe_preprocess;
       });
+  config.decoding = decoding_config(reader, config);
   reader.expect_all_read();
   return config;
 }

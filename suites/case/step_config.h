@@ -16,6 +16,7 @@
 #include "workloads/config/model_config.h"
 #include "workloads/engine_traits/engine_traits.h"
 #include "workloads/engines/capture/engine.h"
+#include "workloads/engines/decoding/decoder.h"
 #include "workloads/training/collective.h"
 
 namespace graphproof::suites {
@@ -24,12 +25,14 @@ namespace graphproof::suites {
 std::string capture_mode_word(capture::CaptureMode mode);
 
 /// Spelled as the values of the axis schedule, with `_` for `-`.
-enum class Schedule { train, train_eval_train, resume };
+enum class Schedule { train, train_eval_train, resume, decode };
 
 /// What all arms of a case are built with.
 struct StepConfig {
   /// Only for model collective, which does not use `model`.
   std::optional<workloads::CollectiveConfig> collective;
+  /// Only with schedule decode.
+  std::optional<engines::DecoderConfig> decoding;
   workloads::ModelConfig model;
   workloads::Layout layout;
   engines::EngineConfig engine;  // an eager arm changes impl to none

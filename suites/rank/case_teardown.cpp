@@ -65,10 +65,12 @@ class CaseTeardown {
       step("graphs", Phase::teardown_graph, [&] {
         for (const auto& arm : state_.kept) in_flight_ += arm->drop_graphs();
         if (state_.collective) state_.collective->drop_graphs();
+        if (state_.decoding) state_.decoding->drop_graphs();
       });
       step("buffers", Phase::teardown_graph, [&] {
         state_.kept.clear();
         if (state_.collective) state_.collective->drop_buffers();
+        if (state_.decoding) state_.decoding->drop_buffers();
         state_.inputs.clear();
         parts_.device.synchronize();
       });

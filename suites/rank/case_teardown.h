@@ -7,6 +7,7 @@
 
 #include "suites/arms/arms.h"
 #include "suites/arms/collective.h"
+#include "suites/arms/decoding.h"
 #include "suites/rank/rank_process.h"
 
 namespace graphproof::suites {
@@ -17,6 +18,7 @@ struct CaseState {
   std::unique_ptr<Arm> eager;
   KeptArms kept;
   std::unique_ptr<CollectiveArms> collective;  // of model collective, instead of the others
+  std::unique_ptr<DecodingArms> decoding;      // of schedule decode, instead of the others
 };
 
 /// How a case ends.

@@ -19,6 +19,7 @@
 namespace graphproof::workloads {
 
 class Fp8Weights;
+struct CachedTokens;
 
 /// Cheap to copy. What it refers to lives as long as the TrainStep, so module bodies may keep
 /// copies beyond the forward.
@@ -40,9 +41,11 @@ struct ForwardPass {
   const at::Tensor& root_gradient;
   /// [B, A] int64: the documents of packed sequences (data.h). An extra input of captured parts.
   at::Tensor documents = {};
-  ParameterGather* gather = nullptr;                   // null: all parameters are complete
-  const Fp8Weights* fp8_weights = nullptr;             // null: products use the weights themselves
-  at::Tensor fp8_kept = {};                            // with_kept_scales(); else undefined
+  ParameterGather* gather = nullptr;        // null: all parameters are complete
+  const Fp8Weights* fp8_weights = nullptr;  // null: products use the weights themselves
+  at::Tensor fp8_kept = {};                 // with_kept_scales(); else undefined
+  /// Inference over kept keys and values; null: whole sequences.
+  const CachedTokens* cached = nullptr;
   SharedExpertStream* shared_expert_stream = nullptr;  // null: shared experts run with the router
   /// The second run of a recomputed part, in backward. It draws the masks of the first run again
   /// and does not count what the first run has counted.

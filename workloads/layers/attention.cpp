@@ -4,6 +4,7 @@
 
 #include "fixtures/comm/collectives.h"
 #include "workloads/config/precision.h"
+#include "workloads/forward/cached_tokens.h"
 #include "workloads/forward/recompute.h"
 #include "workloads/layers/context_parallel.h"
 
@@ -58,6 +59,11 @@ Attention::Attention(Parameters& parameters, const ModelConfig& config, const La
                   config.grad_accumulation_fusion, delayed) {}
 
 at::Tensor Attention::forward(const at::Tensor& x, const ForwardPass& pass) const {
+  if (pass.cached) {
+    const at::Tensor mixed =
+        qkv_.forward(x, pass).unflatten(1, {groups_, heads_of_group_ + 2, width_});
+    return projection_.forward(attend_to_kept(mixed, *pass.cached), pass);
+  }
   const std::int64_t rows = config_.microbatch_size;
   const at::Tensor mixed = sequences_of(qkv_.forward(x, pass), rows, layout_)
                                .unflatten(2, {groups_, heads_of_group_ + 2, width_});
@@ -124,6 +130,36 @@ at::Tensor Attention::attend_to_all(const at::Tensor& query, const at::Tensor& k
   const at::Tensor probabilities =
       pass.dropout.apply(at::softmax(scores.to(at::kFloat), -1).to(scores.scalar_type()), place);
   return at::bmm(probabilities, value);
+}
+
+/// mixed [N, G/T, R+2, D]: queries, key and value of each token. Returns [N, G/T*R*D].
+at::Tensor Attention::attend_to_kept(const at::Tensor& mixed, const CachedTokens& cached) const {
+  const std::int64_t tokens = mixed.size(0), kept = cached.read.size(1);
+  const at::Tensor cosine = tables_.cosine.index_select(0, cached.positions),
+                   sine = tables_.sine.index_select(0, cached.positions);  // [N, 1, 1, D]
+  const at::Tensor turned = mixed.narrow(2, 0, heads_of_group_ + 1);
+  const at::Tensor rotated =
+      turned * cosine + at::roll(turned, width_ / 2, 3) * sine;  // [N, G/T, R+1, D]
+  const auto index = static_cast<std::size_t>(layer_);
+  const at::Tensor &keys = cached.keys.at(index), &values = cached.values.at(index);
+  keys.index_copy_(0, cached.written, rotated.select(2, heads_of_group_));
+  values.index_copy_(0, cached.written, mixed.select(2, heads_of_group_ + 1));
+  const at::Tensor entries = cached.read.flatten();
+  const auto of_request = [&](const at::Tensor& all) {  // [N*G/T, S, D]
+    return all.index_select(0, entries)
+        .view({tokens, kept, groups_, width_})
+        .transpose(1, 2)
+        .reshape({tokens * groups_, kept, width_});
+  };
+  const at::Tensor query =
+      rotated.narrow(2, 0, heads_of_group_).reshape({tokens * groups_, heads_of_group_, width_});
+  const at::Tensor mask = cached.mask.unsqueeze(1)
+                              .expand({tokens, groups_, 1, kept})
+                              .reshape({tokens * groups_, 1, kept});
+  const at::Tensor scores =
+      at::baddbmm(mask, query, of_request(keys).transpose(1, 2), /*beta=*/1, /*alpha=*/scale());
+  const at::Tensor shares = at::softmax(scores.to(at::kFloat), -1).to(scores.scalar_type());
+  return at::bmm(shares, of_request(values)).view({tokens, groups_ * heads_of_group_ * width_});
 }
 
 /// own [B*G/T, S, 2*D]. Returns [B*G/T, A, 2*D], rank by rank.

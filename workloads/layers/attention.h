@@ -66,7 +66,10 @@ class Attention {
             const AttentionTables& tables, const std::string& name, std::int64_t layer,
             DelayedGradients* delayed = nullptr);
 
-  /// x [N/P, H] outside the tensor parallel region. Returns the same shape, also outside it.
+  /// x [N/P, H] outside the tensor parallel region. Returns the same shape, also outside it. With
+  /// ForwardPass::cached the N rows are single tokens of any requests: their keys and values are
+  /// kept, and each attends to what its request has kept. Requires rotary positions, and that
+  /// sequences are not split.
   at::Tensor forward(const at::Tensor& x, const ForwardPass& pass) const;
 
  private:
@@ -75,6 +78,7 @@ class Attention {
   at::Tensor attend_to_all(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                            const at::Tensor& mask, const ForwardPass& pass,
                            DropoutPlace place) const;
+  at::Tensor attend_to_kept(const at::Tensor& mixed, const CachedTokens& cached) const;
   at::Tensor gathered(const at::Tensor& own) const;
   at::Tensor ring_attention(const at::Tensor& query, const at::Tensor& own, const at::Tensor& sent,
                             const at::Tensor& mask, const ForwardPass& pass,

@@ -54,12 +54,25 @@ at::Tensor Gpt::before_layers(std::int64_t chunk, const at::Tensor& tokens,
 at::Tensor Gpt::after_layers(const at::Tensor& x, const at::Tensor& labels,
                              const at::Tensor& weights, const ForwardPass& pass) const {
   if (pass.gather) pass.gather->wait(after_layers_parameters_);
-  const at::Tensor hidden = final_norm_->forward(x);
-  const at::Tensor logits = output_ ? output_->forward(hidden, pass)
-                                    : column_parallel(hidden, embedding_->weight(), layout_);
+  const at::Tensor logits = output_of(x, pass);
   return vocab_parallel_cross_entropy(logits.to(at::kFloat), rows_of(labels, layout_), columns_,
                                       layout_,
                                       weights.defined() ? rows_of(weights, layout_) : weights);
+}
+
+/// The logits of this rank's part of the vocabulary.
+at::Tensor Gpt::output_of(const at::Tensor& x, const ForwardPass& pass) const {
+  const at::Tensor hidden = final_norm_->forward(x);
+  return output_ ? output_->forward(hidden, pass)
+                 : column_parallel(hidden, embedding_->weight(), layout_);
+}
+
+at::Tensor Gpt::logits(const at::Tensor& tokens, const ForwardPass& pass) const {
+  at::Tensor x = pass.cached ? embedding_->forward(tokens) : before_layers(0, tokens, {}, pass);
+  for (const Layer& layer : layers(0)) x = layer.forward(x, pass);
+  const at::Tensor own = output_of(x, pass).to(at::kFloat);  // [N, V/T]
+  if (layout_.tp == 1) return own;
+  return comm::all_gather(own.t().contiguous(), layout_.tp_group).t();
 }
 
 }  // namespace graphproof::workloads

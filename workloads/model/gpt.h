@@ -52,7 +52,14 @@ class Gpt {
   at::Tensor after_layers(const at::Tensor& x, const at::Tensor& labels, const at::Tensor& weights,
                           const ForwardPass& pass) const;
 
+  /// The logits [N, V] fp32 of the token after each of N tokens: with pass.cached single tokens [N]
+  /// int64 of any requests, otherwise those of whole sequences [B, S] int64. REQUIRES: one stage
+  /// and chunk. Every rank gets the whole vocabulary.
+  at::Tensor logits(const at::Tensor& tokens, const ForwardPass& pass) const;
+
  private:
+  at::Tensor output_of(const at::Tensor& x, const ForwardPass& pass) const;
+
   Layout layout_;
   RecomputeConfig recompute_;
   AttentionTables tables_;

@@ -197,6 +197,17 @@ struct TrainStep::State {
   void average(at::Tensor of_own_tokens) const;
   void reduce_gradients();
 
+  /// Dropout is off and the scales of fp8 stay while it exists.
+  struct Evaluating {
+    explicit Evaluating(State& of) : state(of) { set(true); }
+    ~Evaluating() { set(false); }
+    void set(bool on) {
+      state.dropout.evaluating(on);
+      if (state.fp8_weights) state.fp8_weights->scaling().evaluating(on);
+    }
+    State& state;
+  };
+
   bool recording = false;
   ModelConfig config;
   Layout layout;
@@ -505,21 +516,23 @@ void TrainStep::forward_backward(const Batch& batch) {
 void TrainStep::evaluate(const Batch& batch) {
   State& s = *state_;
   const at::NoGradGuard no_grad;
-  struct Evaluating {
-    explicit Evaluating(State& of) : state(of) { set(true); }
-    ~Evaluating() { set(false); }
-    void set(bool on) {
-      state.dropout.evaluating(on);
-      if (state.fp8_weights) state.fp8_weights->scaling().evaluating(on);
-    }
-    State& state;
-  };
-  const Evaluating evaluating(s);
+  const State::Evaluating evaluating(s);
   s.evaluation_losses.zero_();
   if (s.gather) s.gather->begin();
   s.run_forwards(batch);
   if (s.gather) s.gather->finish();
   s.average(s.evaluation_losses);
+}
+
+at::Tensor TrainStep::infer(const at::Tensor& tokens, const CachedTokens* cached,
+                            ModuleRunner* runner) {
+  State& s = *state_;
+  const at::NoGradGuard no_grad;
+  const State::Evaluating evaluating(s);
+  ForwardPass pass = s.pass_of({}, {});
+  pass.runner = runner;
+  pass.cached = cached;
+  return s.model.logits(tokens, pass);
 }
 
 at::Tensor TrainStep::evaluation_losses() { return state_->evaluation_losses; }

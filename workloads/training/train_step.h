@@ -31,6 +31,8 @@ namespace graphproof::workloads {
 
 using fixtures::NamedTensor;
 
+struct CachedTokens;
+
 /// The step and all state that it owns. Used by one thread; autograd may run backwards on its own
 /// threads.
 class TrainStep {
@@ -60,6 +62,14 @@ class TrainStep {
   /// parameters, gradients, optimizer, masks and random numbers; the first of the M microbatches
   /// makes the rounded weights again. May be captured and does not wait for the device.
   void evaluate(const Batch& batch);
+  /// Enqueues on the current stream, between steps: one step of inference, without gradients and
+  /// dropout, and with the parameters as they are. Returns Gpt::logits() [N, V] fp32 of `tokens`:
+  /// [N] int64 with `cached`, which keeps their keys and values; [B, S] int64 if it is null. Parts
+  /// of the model run through `runner`, unless it is null. Changes nothing but the cache and the
+  /// layer counter. May be captured and does not wait for the device. REQUIRES: a dense model with
+  /// rotary positions on one stage, whose sequences are not split; `cached` outlives the graphs
+  /// that `runner` captures.
+  at::Tensor infer(const at::Tensor& tokens, const CachedTokens* cached, ModuleRunner* runner);
   /// [M] fp32 out, static: the losses of evaluate().
   at::Tensor evaluation_losses();
   /// Enqueues Optimizer::step(), which reads learning_rate() on the device.

@@ -16,10 +16,10 @@ struct ControlArms {
   const char *eager, *graph;
   bool solo;  // whether they are the solo arms, whose steps run undisturbed by other arms
 };
-/// The solo arms; of model collective and in evidence below revision 5 eager_b and graph_b, which
-/// serve no other purpose.
+/// The solo arms; of a case that does not train and in evidence below revision 5 eager_b and
+/// graph_b, which serve no other purpose.
 inline ControlArms control_arms(const Axes& axes, std::int64_t revision) {
-  if (revision < 5 || axes.text("model") == "collective") return {"eager_b", "graph_b", false};
+  if (revision < 5 || !trains(axes)) return {"eager_b", "graph_b", false};
   return {"solo_eager", "solo_graph", true};
 }
 inline ControlArms control_arms(const Attempt& attempt) {
@@ -33,8 +33,7 @@ inline std::vector<const char*> graph_arms(const Attempt& attempt) {
   if (const ControlArms control = control_arms(attempt); !control.solo)
     arms.push_back(control.graph);
   arms.push_back("free_graph");
-  if (evidence_revision(attempt) >= 2 && attempt.axes.text("model") != "collective")
-    arms.push_back("solo_graph");
+  if (evidence_revision(attempt) >= 2 && trains(attempt.axes)) arms.push_back("solo_graph");
   return arms;
 }
 

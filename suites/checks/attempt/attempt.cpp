@@ -90,6 +90,11 @@ bool Axes::holds(std::string_view axis, std::string_view word) const {
   return size(axis) > 0 && std::find(at(axis).begin(), at(axis).end(), word) != at(axis).end();
 }
 
+std::vector<std::string> Axes::words(std::string_view axis) const {
+  if (size(axis) == 0) return {};
+  return at(axis).get<std::vector<std::string>>();
+}
+
 record::RankEvidence rank_progress(const RankFiles& files) {
   record::RankEvidence progress;
   progress.rank = files.rank;

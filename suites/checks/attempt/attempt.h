@@ -31,6 +31,7 @@ class Axes {
   bool flag(std::string_view axis) const;
   std::int64_t size(std::string_view axis) const;  // number of words in an axis that is a set
   bool holds(std::string_view axis, std::string_view word) const;  // for an axis that is a set
+  std::vector<std::string> words(std::string_view axis) const;     // of an axis that is a set
 
  private:
   const nlohmann::json& at(std::string_view axis) const;

@@ -13,11 +13,16 @@ std::vector<std::int64_t> Expected::replayed_steps() const {
   return result;
 }
 
+bool trains(const Axes& axes) {
+  const bool decodes = axes.text("schedule") == "decode" && axes.subject() == "reference";
+  return axes.text("model") != "collective" && !decodes;
+}
+
 Expected expected(const Axes& axes) {
   Expected result;
   const engines::EngineTraits& engine = engines::traits_of(axes.text("impl"));
   result.graph = engine.captures();
-  result.trains = axes.text("model") != "collective";
+  result.trains = trains(axes);
   result.steps = axes.integer("steps");
   result.warmup_steps = axes.integer("warmup_steps");
   result.microbatches = axes.integer("microbatches");
@@ -48,6 +53,12 @@ Expected expected(const Axes& axes) {
   // A graph of the evaluation has its warm-up, its capture, and one replay.
   if (axes.text("schedule") == "train-eval-train") result.evaluations = result.warmup_steps + 2;
   result.forwards_per_step = result.microbatches;
+  if (!result.trains && axes.text("schedule") == "decode") {
+    // All graphs are captured before the first step, with padding alone.
+    result.first_replay = result.capture_step = 0;
+    result.last_inputs_step = result.steps - 1;
+    result.replays_fresh_inputs = true;
+  }
   return result;
 }
 

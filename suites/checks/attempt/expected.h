@@ -21,8 +21,9 @@ namespace graphproof::checks {
 /// The numbers that follow from a case's axes.
 struct Expected {
   bool graph = false;  // the case has graph arms
-  bool trains =
-      true;  // model collective has no losses, parameters, learning rate, layers or solo arms
+  /// Whether arms train. Those of model collective, and of schedule decode if our own workloads run
+  /// it, have no losses, gradients, learning rate and solo arms.
+  bool trains = true;
   std::int64_t steps = 0;  // compared steps of an arm
   std::int64_t warmup_steps = 0;
   std::int64_t microbatches = 1;
@@ -44,6 +45,9 @@ struct Expected {
   /// Steps that arm lockstep_graph replays, including the one that repeats the capture's inputs.
   std::vector<std::int64_t> replayed_steps() const;
 };
+
+/// Whether a case has training steps, see Expected::trains.
+bool trains(const Axes& axes);
 
 /// Throws as Axes does.
 Expected expected(const Axes& axes);

@@ -110,8 +110,7 @@ std::ptrdiff_t votes_wanted(Judgement& judgement, const Attempt& attempt, const 
   if (phase == Phase::capture)
     return std::max<std::ptrdiff_t>(1, std::ssize(judgement.lines<CaptureLine>(files)));
   if (phase != Phase::replay) return 1;
-  const bool trains = attempt.axes.text("model") != "collective";
-  return 2 + (trains && evidence_revision(attempt) >= 2 ? 1 : 0) +
+  return 2 + (judgement.expected().trains && evidence_revision(attempt) >= 2 ? 1 : 0) +
          (attempt.axes.integer("shape_buckets") > 0 ? 1 : 0);
 }
 

@@ -10,6 +10,7 @@
 #include "suites/checks/attempt/arms.h"
 #include "suites/checks/attempt/concat.h"
 #include "suites/checks/attempt/expected.h"
+#include "suites/checks/inference/job_plan.h"
 #include "workloads/engine_traits/engine_traits.h"
 #include "workloads/pipeline/pipeline_schedule.h"
 
@@ -39,19 +40,25 @@ class RankScript {
     parallel_ = attempt.axes.integer("tp") * attempt.axes.integer("cp") *
                     attempt.axes.integer("dp") * attempt.axes.integer("pp") >
                 1;
+    collective_ = attempt.axes.text("model") == "collective";
+    decodes_ = !plan_.trains && !collective_;
+    if (decodes_) job_plan_ = job_plan(attempt.axes);
   }
 
   /// The log of NCCL in a case of model collective; "" otherwise.
   std::string log() const {
-    return plan_.trains || attempt_.context.device != "cuda" ? "" : nccl_log();
+    return !collective_ || attempt_.context.device != "cuda" ? "" : nccl_log();
   }
 
   record::Evidence write() {
     begin();
-    if (!plan_.trains) placements();
+    if (collective_) placements();
     eager();
-    if (!plan_.trains) closed_forms();
-    if (plan_.graph) {
+    if (collective_) closed_forms();
+    if (decodes_) decoding_eager();
+    if (decodes_ && plan_.graph) {
+      decoding_graphs();
+    } else if (plan_.graph) {
       graph_arms();
     } else if (!control_.solo) {
       solo("solo_eager");
@@ -354,7 +361,7 @@ class RankScript {
                              .census = {{"kernel", 380}, {"memcpy", 6}, {"memset", 5}, {"host", 0}},
                              .signature = "5566778899aabbcc",
                              .unjoined = std::vector<std::string>{},
-                             .pool_bytes = 4194304,
+                             .pool_bytes = captures_[arm] == 0 ? 4194304 : 0,
                              .warmups = plan_.warmup_steps,
                              .pools = 1,
                              .generators = 2,
@@ -498,6 +505,86 @@ class RankScript {
     for (const char* compared : {"buckets", "buckets_free_run"})
       line(record::EvictionsLine{
           .arm = "buckets_graph", .run = compared, .step = std::ssize(all) - 1, .in_flight = 0});
+  }
+
+  /// The steps of an inference job, as the plan of its requests has them.
+  void batch(const char* arm, std::int64_t step, bool graph) {
+    const auto& planned = job_plan_.at(replica_of(attempt_.axes, rank_)).at(step);
+    if (graph) launches_[arm] += launches_of(attempt_.axes, planned);
+    line(record::BatchLine{.arm = arm,
+                           .step = step,
+                           .work = work_word(planned.work),
+                           .rows = std::ssize(planned.rows),
+                           .size = planned.size,
+                           .launches = launches_[arm],
+                           .captures = graph ? captures_[arm] : 0});
+    if (!graph || runs_free(arm) || launches_of(attempt_.axes, planned) == 0) return;
+    address(arm, step, "step");
+    line(record::PoisonLine{.arm = arm,
+                            .step = step,
+                            .outputs = 1,
+                            .compared = 1,
+                            .bytes = 2048,
+                            .canary_words = 0,
+                            .launches = launches_of(attempt_.axes, planned),
+                            .announced = launches_of(attempt_.axes, planned),
+                            .inspected = launches_of(attempt_.axes, planned),
+                            .unregistered = std::vector<std::string>{}});
+  }
+  void decoding_eager() {
+    for (std::int64_t k = 0; k < plan_.steps; ++k) {
+      for (const char* arm : {"eager_a", "eager_b", "padded_eager"}) batch(arm, k, false);
+      compare("padding", "eager_a", "padded_eager", k);
+    }
+    const Ended ended = ended_requests(attempt_.axes, replica_of(attempt_.axes, rank_));
+    line(record::SequencesLine{.arm = "eager_a",
+                               .requests = ended.requests,
+                               .tokens = ended.tokens,
+                               .distance = {.tensors = ended.tokens,
+                                            .max_abs = 1.2e-7,
+                                            .max_rel = 2.5e-8,
+                                            .bound = 3.1e-3,
+                                            .worst = "logits.0.3",
+                                            .why = "reordered sums"}});
+  }
+  void decoding_captures(const char* arm) {
+    const requests::Settings settings = job_settings(attempt_.axes);
+    std::vector<std::string> batches;
+    if (settings.chunk > 0) batches.push_back(concat("prefill.", settings.chunk));
+    for (const std::int64_t size : settings.sizes) batches.push_back(concat("decode.", size));
+    std::ranges::reverse(batches);  // from the largest size to the smallest
+    for (const std::string& name : batches) {
+      if (attempt_.axes.text("inference_scope") == "block") {
+        capture(arm, name.c_str());
+        ++captures_[arm];
+        continue;
+      }
+      for (std::int64_t layer = 0; layer < plan_.layers; ++layer, ++captures_[arm])
+        capture(arm, concat(name, ".layer", layer).c_str());
+    }
+  }
+  void decoding_graphs() {
+    decoding_captures("lockstep_graph");
+    for (std::int64_t k = 0; k < plan_.steps; ++k) {
+      if (k == plan_.steps / 2)
+        line(record::ScribbledLine{.arm = "lockstep_graph", .step = k, .bytes = 23 << 20});
+      batch("lockstep_eager", k, false);
+      batch("lockstep_graph", k, true);
+      compare("lockstep", "lockstep_eager", "lockstep_graph", k);
+    }
+    decoding_captures("graph_b");
+    for (std::int64_t k = 0; k < plan_.steps; ++k) batch("graph_b", k, true);
+    compare("graph_repeats", "lockstep_graph", "graph_b", plan_.steps - 1);
+    vote(Phase::replay);
+    decoding_captures("free_graph");
+    for (std::int64_t k = 0; k + 1 < plan_.steps; ++k)
+      launches_["free_graph"] +=
+          launches_of(attempt_.axes, job_plan_.at(replica_of(attempt_.axes, rank_)).at(k));
+    batch("free_eager", plan_.steps - 1, false);
+    batch("free_graph", plan_.steps - 1, true);
+    compare("free_run", "free_eager", "free_graph", plan_.steps - 1);
+    vote(Phase::replay);
+    vote(Phase::compare);
   }
 
   void graph_arms() {
@@ -651,15 +738,18 @@ class RankScript {
   const std::int64_t revision_;
   const ControlArms control_;
   const int rank_, world_size_;
-  bool parallel_ = false;
+  bool parallel_ = false, collective_ = false, decodes_ = false;
+  std::vector<std::vector<requests::Step>> job_plan_;        // of schedule decode
+  std::map<std::string, std::int64_t> launches_, captures_;  // of its arms, so far
   record::Evidence evidence_;
 };
 
 bool meant(const Line& line, const Where& where) {
   return line.kind == where.kind && (where.arm.empty() || text(line, "arm") == where.arm) &&
          (!where.step || integer(line, "step") == where.step) &&
-         (where.name.empty() ||
-          text(line, line.kind == "hyperparameter" ? "name" : "compared") == where.name);
+         (where.name.empty() || text(line, line.kind == "hyperparameter" ? "name"
+                                           : line.kind == "capture"      ? "graph"
+                                                                    : "compared") == where.name);
 }
 
 /// Corrects the count of lines in the end line, because a row that changes lines is not about lost

@@ -41,7 +41,8 @@ struct Where {
   std::string kind;
   std::string arm = {};
   std::optional<std::int64_t> step = std::nullopt;
-  std::string name = {};  // the field `compared`; of hyperparameter lines their `name`
+  std::string name =
+      {};  // the field `compared`; of hyperparameter lines their `name`, of captures their `graph`
 };
 
 /// Sets a field. This and the functions below throw std::logic_error if `where` selects no line, so

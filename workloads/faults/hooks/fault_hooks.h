@@ -45,6 +45,7 @@ struct CaptureRequest;
 class Engine;
 struct EngineConfig;
 class Observer;
+struct PaddedBatch;
 struct PoolOrder;
 }  // namespace graphproof::engines
 
@@ -236,6 +237,8 @@ class FaultHooks {
                                              std::optional<std::int64_t> /*latest_used*/) {
     return found;
   }
+  /// How a step of inference puts its batch together.
+  virtual void padded_batch(engines::PaddedBatch&) {}
   /// Whether a full cache drops this engine. The hook may replace the engine.
   virtual bool evicts(std::unique_ptr<engines::Engine>& /*engine*/) { return true; }
   /// Whether the host waits for the device before it drops graphs that ran on `stream`.

@@ -363,9 +363,52 @@ struct Fp8ScalingLine {
   }
 };
 
+struct BatchLine {
+  static constexpr std::int64_t kSince = 13;
+  static constexpr std::string_view kKind = "batch",
+                                    kDoc = "What an arm of an inference job computed in a step.";
+  std::string arm;
+  std::int64_t step = 0;
+  std::string work;
+  std::int64_t rows = 0, size = 0, launches = 0, captures = 0;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("arm", &BatchLine::arm, "the arm", "lockstep_graph", kFilled);
+    field("step", &BatchLine::step, "step of the arm, from 0", 2, kCount);
+    field("work", &BatchLine::work, "a chunk of a prompt, one token of every request, or nothing",
+          "decode", {.one_of = "prefill|decode|idle"});
+    field("rows", &BatchLine::rows, "tokens of requests of this rank", 3, kCount);
+    field("size", &BatchLine::size, "rows that were computed, with padding", 4, kCount);
+    field("launches", &BatchLine::launches, "graph launches of the arm so far", 3, kCount);
+    field("captures", &BatchLine::captures, "captures that the arm has begun so far", 3, kCount);
+  }
+};
+
+struct SequencesLine {
+  static constexpr std::int64_t kSince = 13;
+  static constexpr std::string_view
+      kKind = "sequences",
+      kDoc =
+          "The distance of what an inference job computed token by token from one pass over the "
+          "whole sequences of its requests.";
+  std::string arm;
+  std::int64_t requests = 0, tokens = 0;
+  Distance distance;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("arm", &SequencesLine::arm, "the arm", "eager_a", kFilled);
+    field("requests", &SequencesLine::requests, "requests that ended on this rank", 12, kCount);
+    field("tokens", &SequencesLine::tokens, "their sampled tokens, each with compared logits", 61,
+          kCount);
+    field.part(&SequencesLine::distance);
+  }
+};
+
 /// The kinds of this file, in the order of the reference page.
 using StepKinds = Kinds<StepLine, CompareLine, DivergenceLine, ReferenceLine, PaddingLine, RngLine,
                         HyperparameterLine, RecomputeLine, ExpertsLine, ScheduleLine,
-                        Fp8WeightsLine, Fp8ScalingLine>;
+                        Fp8WeightsLine, Fp8ScalingLine, BatchLine, SequencesLine>;
 
 }  // namespace graphproof::record
