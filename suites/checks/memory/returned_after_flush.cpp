@@ -9,8 +9,8 @@ namespace graphproof::checks::d30 {
 using record::MemoryLine;
 
 /// After arm solo_graph was dropped, and a flush collective and empty_cache have run, the
-/// allocator's counts are at most what they were before the arm was built. The driver's count is
-/// within the difference that the eager arm makes.
+/// allocator's counts are at most what they were before the arm was built, and what the eager arm
+/// left behind too. The driver's count is within the difference that the eager arm makes.
 record::CheckResult returned_after_flush(Judgement& judgement, const Attempt& attempt) {
   if (!judgement.has_replays()) return judgement.result("", "");
   for (const RankFiles& files : attempt.ranks) {
@@ -29,14 +29,18 @@ record::CheckResult returned_after_flush(Judgement& judgement, const Attempt& at
           "count of the device's bytes before arm solo_eager was built and after it was dropped");
       continue;
     }
-    // The eager arm shows how much the driver's count changes without any graph.
+    // The eager arm shows how much the driver's count changes without any graph, and how much a
+    // library keeps of the last model that ran.
     const double spread = std::max(
         kDevicePageBytes, static_cast<double>(*eager_after->device - *eager_before->device));
     for (const Quantity& what : {kAllocated, kReserved, kDevice}) {
       const bool of_device = what.name == kDevice.name;
       if (of_device && shared_gpus(attempt)) continue;  // it includes the memory of other ranks
       const Bytes was = what.of(*before), is_now = what.of(*after);
-      const double slack = of_device ? spread : 0;
+      const Bytes eager_was = what.of(*eager_before), eager_now = what.of(*eager_after);
+      const double kept =
+          eager_was && eager_now ? std::max(0.0, static_cast<double>(*eager_now - *eager_was)) : 0;
+      const double slack = of_device ? spread : kept;
       if (was && is_now && static_cast<double>(*is_now - *was) <= slack) {
         judgement.confirm(files.rank);
         continue;

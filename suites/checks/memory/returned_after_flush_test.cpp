@@ -53,6 +53,19 @@ TEST(ReturnedAfterFlush, Rows) {
       });
 }
 
+TEST(ReturnedAfterFlush, WhatTheEagerArmKeepsTooIsNoMemoryOfAGraph) {
+  const auto left = [](std::int64_t bytes) {
+    return judge_one("D30.returned_after_flush", kTwoRanks,
+                     [bytes](Attempt& a) {
+                       memory_line(a, "solo_eager", "returned").fields["allocated"] = 1536;
+                       memory_line(a, "solo_graph", "returned").fields["allocated"] = bytes;
+                     })
+        .result;
+  };
+  EXPECT_EQ(left(1536), record::Result::pass);
+  EXPECT_EQ(left(1537), record::Result::fail);
+}
+
 TEST(ReturnedAfterFlush, TheDevicesCountMayMoveAsItDoesAroundAnEagerArm) {
   const auto result = judge_one("D30.returned_after_flush", kTwoRanks, [](Attempt& a) {
     memory_line(a, "solo_eager", "returned").fields["device"] = 6 << 20;
