@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "workloads/layers/fused_linear.h"
+#include "workloads/layers/scaled_mm.h"
 
 namespace graphproof::workloads {
 namespace {
@@ -11,8 +12,7 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// The kernels behind at::_scaled_mm want it of every dimension. PyTorch itself asks for it of b
-// alone, and cuBLAS answers CUBLAS_STATUS_NOT_SUPPORTED for a with 8 rows.
+// scaled_mm() takes these multiples alone.
 constexpr std::int64_t kMultiple = 16;
 
 /// x [R, C] of 8-bit numbers with rows and columns of zeros up to multiples of kMultiple.
@@ -25,28 +25,22 @@ at::Tensor padded(const at::Tensor& x) {
       .view(x.scalar_type());
 }
 
-/// The inverse of a scale where the kernels read it. cuBLAS answers CUBLAS_STATUS_NOT_SUPPORTED for
-/// an address that is not a multiple of 16 bytes, as that of the second expert's scale.
+/// The inverse of a scale where scaled_mm() reads it: the scale of the second expert lies four
+/// bytes behind the first, and not at a multiple of 16.
 at::Tensor aligned(const at::Tensor& inverse) {
   const bool fits = reinterpret_cast<std::uintptr_t>(inverse.const_data_ptr()) % 16 == 0;
   return fits ? inverse : inverse.clone();
 }
 
-/// a times b^T of one matrix each. The simulated device pads as CUDA does, so that it runs the same
-/// code around the product.
+/// a times b^T of one matrix each.
 at::Tensor multiplied(const Fp8Tensor& a, const Fp8Tensor& b, at::ScalarType type) {
   const std::int64_t rows = a.values.size(0), columns = b.values.size(0);
   if (rows == 0 || a.values.size(1) == 0)
     return at::zeros({rows, columns}, a.inverse.options().dtype(type));
-  const at::Tensor left = padded(a.values), right = padded(b.values).t(),
-                   left_inverse = aligned(a.inverse), right_inverse = aligned(b.inverse);
-  const at::Tensor product =
-      a.values.is_cuda()
-          ? at::_scaled_mm(left, right, left_inverse, right_inverse, /*bias=*/std::nullopt,
-                           /*scale_result=*/std::nullopt, type, /*use_fast_accum=*/false)
-          : (at::matmul(left.to(at::kFloat), right.to(at::kFloat)) * (left_inverse * right_inverse))
-                .to(type);
-  return product.narrow(0, 0, rows).narrow(1, 0, columns);
+  return scaled_mm(padded(a.values), padded(b.values).t(), aligned(a.inverse), aligned(b.inverse),
+                   type)
+      .narrow(0, 0, rows)
+      .narrow(1, 0, columns);
 }
 
 /// [.., R, C] to [.., C, R], contiguous as the kernels read it.

@@ -1,8 +1,7 @@
 // The product of a linear layer in numbers of 8 bits, as in Transformer Engine with the format
 // hybrid: inputs and weights are e4m3, gradients are e5m2, and each of the three products (the
 // output, the gradient of the input and that of the weight) multiplies 8-bit numbers and adds in
-// fp32. On CUDA these are the kernels behind at::_scaled_mm. The simulated device computes the same
-// by value: it converts the 8-bit numbers to fp32, which is exact, and multiplies those.
+// fp32. Operands are padded and copied until scaled_mm() takes them, on both devices alike.
 #pragma once
 
 #include "fixtures/tensors/torch.h"
