@@ -65,5 +65,42 @@ TEST(Benefit, WrongAndEagerCasesHaveNoRow) {
           .empty());
 }
 
+CaseResult of_axes(char digit, double eager_ms, double extra_bytes, nlohmann::json axes) {
+  CaseResult result = timed(
+      digit, "pass"_verdict,
+      {{"eager_step_ms", eager_ms}, {"graph_step_ms", 1}, {"extra_memory_bytes", extra_bytes}});
+  result.plan.axes = std::move(axes);
+  return result;
+}
+
+TEST(Benefit, ByAxisIsTheMedianAndTheRangeOverTheCasesOfEachValue) {
+  const auto rows = benefits_by_axis(run_of({
+      of_axes('1', 2, 100, {{"impl", "local"}, {"tp", 1}, {"dp", 2}}),
+      of_axes('2', 4, 300, {{"impl", "local"}, {"tp", 2}, {"dp", 2}}),
+      of_axes('3', 9, 700, {{"impl", "full_iteration"}, {"tp", 1}, {"dp", 2}}),
+      timed('4', "fail.numerics"_verdict, {{"eager_step_ms", 90}, {"graph_step_ms", 1}}),
+  }));
+  // The medians of tp are 5.5 and 4, those of impl 9 and 3; dp has one value.
+  ASSERT_EQ(rows.size(), 4u);
+  EXPECT_EQ(to_json(rows[0]), nlohmann::json({{"axis", "impl"},
+                                              {"value", "full_iteration"},
+                                              {"cases", 1},
+                                              {"speed_up", 9.0},
+                                              {"least", 9.0},
+                                              {"largest", 9.0},
+                                              {"extra_bytes", 700}}));
+  EXPECT_EQ(to_json(rows[1]), nlohmann::json({{"axis", "impl"},
+                                              {"value", "local"},
+                                              {"cases", 2},
+                                              {"speed_up", 3.0},
+                                              {"least", 2.0},
+                                              {"largest", 4.0},
+                                              {"extra_bytes", 200}}));
+  EXPECT_EQ(rows[2].axis, "tp");
+  EXPECT_EQ(rows[2].value, 1);
+  EXPECT_EQ(rows[2].speed_up, 5.5);
+  EXPECT_EQ(rows[3].value, 2);
+}
+
 }  // namespace
 }  // namespace graphproof::reports

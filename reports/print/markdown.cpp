@@ -20,6 +20,7 @@ constexpr std::size_t kShownChecksOfOneCase = 5;
 constexpr std::size_t kLongestChecks = 8'000;  // bytes
 constexpr std::size_t kSlowestCases = 10;
 constexpr std::size_t kShownBenefits = 10;
+constexpr std::size_t kShownAxisValues = 20;
 
 std::string failure(const RunResult& run, const CaseResult& one) {
   std::string text = "### " + markdown_code(std::string(one.record.verdict.text())) + " " +
@@ -71,6 +72,27 @@ std::string benefit_table(std::vector<Benefit> rows) {
                           record::fixed(one.capture_ms, 1), std::to_string(one.graphs),
                           record::fixed(static_cast<double>(one.extra_bytes) / (1 << 20), 1),
                           or_dash(one.break_even_steps, 1), one.meaning});
+  return text + "\n";
+}
+
+std::string axis_benefit_table(std::vector<AxisBenefit> rows) {
+  if (rows.empty()) return "";
+  const std::size_t all = rows.size();
+  if (all > kShownAxisValues) rows.resize(kShownAxisValues);
+  std::string text =
+      "## Benefit by axis\n\nThe time of an eager step by that of a graph step over the cases with "
+      "each value, which may differ in other axes as well. The axes with the largest differences "
+      "come first; " +
+      std::to_string(rows.size()) + " of " + std::to_string(all) + " values.\n\n" +
+      markdown_header(
+          {"axis", "value", "cases", "median", "least", "largest", "extra MiB (median)"});
+  for (const AxisBenefit& one : rows)
+    text += markdown_row(
+        {markdown_code(one.axis),
+         markdown_code(one.value.is_string() ? one.value.get<std::string>() : one.value.dump()),
+         std::to_string(one.cases), record::fixed(one.speed_up, 2), record::fixed(one.least, 2),
+         record::fixed(one.largest, 2),
+         record::fixed(static_cast<double>(one.extra_bytes) / (1 << 20), 1)});
   return text + "\n";
 }
 
@@ -206,7 +228,8 @@ std::string markdown(const RunResult& run, const Overview& words, const std::str
                               {"the kill matrix", kill_section(run)},
                               {"the stack", versions_section(run)},
                               {"the slowest cases", slowest_section(run)},
-                              {"the benefit of graphs", benefit_table(benefits(run))}};
+                              {"the benefit of graphs", benefit_table(benefits(run))},
+                              {"the benefit by axis", axis_benefit_table(benefits_by_axis(run))}};
   std::string left_out;
   constexpr std::size_t kRest = 200;  // for the line that names what is left out
   for (const Section& one : sections) {

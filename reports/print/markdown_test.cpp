@@ -109,6 +109,8 @@ TEST(Markdown, TheBenefitOfGraphsComesLastAndIsShort) {
                           {"capture_seconds", 0.01},
                           {"graphs", 1},
                           {"extra_memory_bytes", 0}};
+    one.plan.id = one.record.case_id = "case-" + std::to_string(i);
+    one.plan.axes = {{"tp", i < 42 ? 1 : 2}, {"impl", "local"}};
     cases.push_back(one);
   }
   const std::string text = page(run_of(cases), "## Hazards\n");
@@ -117,6 +119,12 @@ TEST(Markdown, TheBenefitOfGraphsComesLastAndIsShort) {
   EXPECT_NE(text.find("The 10 largest of 84 cases."), std::string::npos) << text;
   EXPECT_NE(text.find("`case 83`"), std::string::npos);
   EXPECT_EQ(text.find("`case 73` | 83.00 | 10.00"), std::string::npos);
+  EXPECT_LT(text.find("## Benefit\n"), text.find("## Benefit by axis\n"));
+  EXPECT_NE(text.find("| `tp` | `2` | 42 | 7.25 | 5.20 | 9.30 | 0.0 |\n"
+                      "| `tp` | `1` | 42 | 3.05 | 1.00 | 5.10 | 0.0 |\n"),
+            std::string::npos)
+      << text;
+  EXPECT_EQ(text.find("| `impl` |"), std::string::npos) << "an axis with one value";
 }
 
 TEST(Markdown, SaysWhereRanksSharedGpus) {

@@ -446,6 +446,9 @@ PageData page_data(const RunResult& run, const PageFacts& facts) {
   value["faults"] = faults_json(run, *facts.catalogue);
   value["benefit"] = json::array();
   for (const Benefit& one : benefits(run)) value["benefit"].push_back(to_json(one));
+  value["benefit_by_axis"] = json::array();
+  for (const AxisBenefit& one : benefits_by_axis(run))
+    value["benefit_by_axis"].push_back(to_json(one));
   if (facts.hazards) value["hazards"] = hazards_json(*facts.hazards, *facts.catalogue);
   value["cross_run"] = cross_run_json(facts.cross_run);
   return data;

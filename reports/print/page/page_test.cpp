@@ -463,6 +463,13 @@ TEST(Page, EveryPlotOfTheRunHasPixels) {
             "[4,4,4,2,2,3]");
 }
 
+TEST(Page, TheBenefitIsGroupedByAxis) {
+  EXPECT_EQ(asked(run(), "",
+                  "return [text('.by-axis summary'), text('.by-axis thead'), "
+                  "count('.by-axis tbody tr') >= 4];"),
+            R"(["by axis and value","axisvaluecasestimesfromtoextra memory",true])");
+}
+
 TEST(Page, PlotsThatNeverCameIntoViewArePrinted) {
   EXPECT_EQ(asked(run(), "", R"(
     await echartsReady();

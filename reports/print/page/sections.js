@@ -121,7 +121,12 @@ function benefitSection() {
       table(['case', 'eager ms', 'graph ms', 'times', 'interval', 'GPU busy in eager', 'capture ms', 'graphs', 'extra memory', 'pays after steps'],
         top.map(row => [caseLink(row.index), digits(row.eager_ms, 2), digits(row.graph_ms, 2), row.ratio.toFixed(2), row.low === null ? '' : row.low.toFixed(2) + ' to ' + row.high.toFixed(2),
           row.busy_share === null ? '' : (100 * row.busy_share).toFixed(0) + ' %', digits(row.capture_ms, 1), row.graphs, bytesText(row.extra_bytes), digits(row.break_even_steps, 0)]), {label: 'largest gains'}),
-      element('p', null, element('a', {href: linkWith({sort: '-speedup', filter: 'speedup > 0', part: 'cases'})}, 'all of them in the table of cases'))));
+      element('p', null, element('a', {href: linkWith({sort: '-speedup', filter: 'speedup > 0', part: 'cases'})}, 'all of them in the table of cases'))),
+    data.benefit_by_axis.length ? element('details', {class: 'by-axis'}, element('summary', null, 'by axis and value'),
+      element('p', null, 'Times are medians over the cases with each value, which may differ in other axes as well. The axes with the largest differences come first.'),
+      table(['axis', 'value', 'cases', 'times', 'from', 'to', 'extra memory'],
+        data.benefit_by_axis.map(row => [row.axis, typeof row.value === 'string' ? row.value : JSON.stringify(row.value), row.cases, row.speed_up.toFixed(2), row.least.toFixed(2), row.largest.toFixed(2),
+          bytesText(row.extra_bytes)]), {label: 'gains by axis'})) : null);
 }
 
 function scheduleSection() {
