@@ -14,8 +14,9 @@ namespace graphproof::workloads {
 /// are what to multiply the numbers by. All four addresses are multiples of 16 bytes. There is no
 /// bias, and products are added in fp32 throughout (no fast accumulation). Throws
 /// std::invalid_argument where one of these does not hold. Enqueues on the current stream and may
-/// be captured. Source: _scaled_mm_out_cuda of PyTorch 2.6 to 2.11 and cublasLtMatmul of CUDA 12
-/// and 13, which asks for multiples of 16 of M as well and for aligned scales.
+/// be captured. Source: _check_scaled_mm_sizes of PyTorch 2.11 (torch/_meta_registrations.py), the
+/// types of cublasLtMatmul in cuBLAS's documentation, and an H100, which also refused an a with 8
+/// rows and a scale at an unaligned address.
 at::Tensor scaled_mm(const at::Tensor& a, const at::Tensor& b, const at::Tensor& a_inverse,
                      const at::Tensor& b_inverse, at::ScalarType type);
 
