@@ -5,7 +5,7 @@
 
 Every step has new inputs of small whole numbers, so the result is known exactly. Exit code 0: every
 result was right. 1: one was wrong. 124: it did not end within a minute (a hang; the stacks are
-printed).
+printed). torchrun turns every failure into 1.
 
 Where the buffers are matters: NCCL registers a buffer only if one physical allocation backs all of
 it, and the expandable segments of PyTorch consist of pieces of 20 MiB. placement "symmetric" puts
