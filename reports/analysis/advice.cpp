@@ -69,7 +69,8 @@ const char* kPartial =
 
 void choose_api(Advice& advice, const nlohmann::json& axes) {
   const auto word = [&](const char* axis) { return axes.value(axis, std::string()); };
-  const std::string subject = word("subject");
+  // Runs of versions without the axis had graphproof's own code.
+  const std::string subject = axes.value("subject", std::string("reference"));
   const bool fp8 = word("precision").starts_with("fp8");
   const bool pipeline = axes.value("pp", 1) > 1;
   const bool dropless = word("dispatch") == "dropless";

@@ -91,6 +91,9 @@ TEST(Advice, TheApiFollowsFromTheCase) {
   EXPECT_NE(api({{"precision", "fp8_delayed"}}).find("transformer_engine"), std::string::npos);
   EXPECT_NE(api({{"subject", "torch_compile"}}).find("reduce-overhead"), std::string::npos);
   EXPECT_NE(api({{"subject", "megatron_core"}}).find("full_iteration"), std::string::npos);
+  CaseResult old = timed_case(kFaster);
+  old.plan.axes.erase("subject");
+  EXPECT_NE(advise(gpu_run(), old).api.find("full_iteration"), std::string::npos);
   EXPECT_NE(api({{"subject", "megatron_core"}, {"pp", 2}}).find("per layer"), std::string::npos);
   EXPECT_NE(api({{"subject", "megatron_core"}, {"dispatch", "dropless"}}).find("per module"),
             std::string::npos);
