@@ -118,7 +118,8 @@ std::optional<std::int64_t> padded_size(const std::vector<std::int64_t>& sizes, 
 
 /// A wave has one request more than there are slots, so that one has to wait. Prompts and outputs
 /// take every length up to half of the most; the first request has a prompt of a single token. The
-/// waves of the ranks are shifted by half a wave, so that one rank is idle while another one works.
+/// waves of every other rank are shifted by half a wave, so that it is idle while its neighbours
+/// work.
 Request request(const Settings& settings, std::int64_t rank, std::int64_t index) {
   const std::int64_t half = std::max<std::int64_t>(1, settings.length / 2);
   const std::int64_t in_wave = settings.slots + 1;
@@ -126,7 +127,7 @@ Request request(const Settings& settings, std::int64_t rank, std::int64_t index)
   const std::int64_t wave = 3 * settings.length;
   return {.prompt = 1 + number * 5 % half,
           .output = 1 + (number * 7 + 3) % half,
-          .arrival = index / in_wave * wave + index % in_wave * 2 + rank * wave / 2};
+          .arrival = index / in_wave * wave + index % in_wave * 2 + rank % 2 * wave / 2 + rank / 2};
 }
 
 std::int64_t prompt_token(std::int64_t rank, std::int64_t request, std::int64_t position,

@@ -98,6 +98,21 @@ TEST(BatchPlan, RanksDoTheSameWorkInTheSameSizeAndSomeOnlyWithPadding) {
   EXPECT_TRUE(padding_alone);
 }
 
+TEST(BatchPlan, RequestsOfEveryRankEndInAJobOfFourTimesTheirLength) {
+  Settings many = settings(4, 0, 8);
+  many.steps = 4 * many.length;
+  const auto steps = plan(many);
+  for (std::int64_t rank = 0; rank < many.ranks; ++rank) {
+    std::map<std::int64_t, std::int64_t> sampled;  // by request
+    for (const Step& step : steps[static_cast<std::size_t>(rank)])
+      for (auto row = step.rows.end() - step.sampled; row != step.rows.end(); ++row)
+        ++sampled[row->request];
+    EXPECT_TRUE(std::ranges::any_of(sampled, [&](const auto& one) {
+      return one.second == request(many, rank, one.first).output;
+    })) << rank;
+  }
+}
+
 TEST(BatchPlan, BatchesBeyondTheLargestSizeRunWithoutAGraph) {
   Settings small = settings(4, 0);
   small.sizes = {1, 2};

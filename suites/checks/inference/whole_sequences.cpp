@@ -17,8 +17,10 @@ record::CheckResult whole_sequences(Judgement& judgement, const Attempt& attempt
       judgement.absent<record::SequencesLine>(files, "of arm eager_a");
       continue;
     }
-    if (want.requests == 0)
+    if (want.requests == 0) {
       judgement.unexercised(concat("no request of rank ", files.rank, " ended"));
+      continue;
+    }
     if (line->requests != want.requests || line->tokens != want.tokens) {
       judgement.defect({.rank = files.rank,
                         .step = std::nullopt,
