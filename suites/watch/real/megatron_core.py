@@ -5,8 +5,9 @@ the stream that captures; Transformer Engine's graphs are captured before step `
   torchrun --nproc-per-node N megatron_core.py --impl local|transformer_engine|full_iteration
            [--spec te] [--tp N] [--fp8 delayed] [--ddp-stream default] [--delete-graphs]
 
---ddp-stream default builds DDP on the default stream. --delete-graphs deletes the graphs before the
-process group is destroyed.
+--ddp-stream default builds DDP on the default stream. --delete-graphs asks Megatron-Core to delete
+the graphs before the process group is destroyed. Of `local` graphs its delete_cuda_graphs() misses
+those of the training step, so the process hangs all the same.
 """
 import argparse
 import os
