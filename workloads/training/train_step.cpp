@@ -134,6 +134,7 @@ struct TrainStep::State {
                                options.dtype(at::kFloat))),
         counter(at::zeros({layout.stage_layers(config)}, options.dtype(at::kLong))),
         slots(order::schedule_slots(stage_of(layout, config), /*in_pairs=*/config.overlap_ep_comm)),
+        forward_slots(order::schedule_slots(stage_of(layout, config))),
         transfers(layout, config, options.dtype(scalar_type(config.precision))),
         schedule(config, layout, device_.torch_device()) {
     if (config.fp8_weights || is_fp8(config.precision))
@@ -236,6 +237,8 @@ struct TrainStep::State {
   at::Tensor used_scale;  // [] fp32: the loss scale of this step; undefined without fp16
   std::vector<at::Tensor> layer_counters;
   const std::vector<order::ScheduleSlot> slots;
+  /// Of an evaluation, which has no backwards to pair its forwards with.
+  const std::vector<order::ScheduleSlot> forward_slots;
   const StageTransfers transfers;
   ScheduleLedger schedule;
   std::optional<Fp8Weights> fp8_weights;
@@ -459,7 +462,7 @@ void TrainStep::State::run_layer_by_layer(const Batch& batch) {
 /// so there is no deadlock.
 void TrainStep::State::run_forwards(const Batch& batch) {
   std::map<order::Work, at::Tensor> arrived;  // by the work that consumes it
-  for (const order::ScheduleSlot& slot : slots) {
+  for (const order::ScheduleSlot& slot : forward_slots) {
     at::Tensor made;
     if (slot.work && slot.work->forward) {
       const order::Work& work = *slot.work;
