@@ -1,0 +1,119 @@
+// The profile pairwise has every setting that graphproof's own engines support, with every value,
+// or this file says why not. From that follows that each pair of values that can run is in one of
+// its cases, because it covers pairs: nobody has to think of a combination.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+
+#include "matrix/plan/plan.h"
+#include "matrix/testing/loaded_catalogue.h"
+
+namespace graphproof::matrix {
+namespace {
+
+/// Axes that the profile does not vary, and why.
+const std::map<std::string, std::string> kNotVaried = {
+    {"subject", "profile subjects; every package has settings of its own"},
+    {"inference_scope", "no engine has inference graphs"},
+    {"cpu_offload", "not built"},
+    {"share_io_buffers", "not built, because there is no second behaviour"},
+    {"arch", "a property of the machine"},
+    {"comm", "PyTorch's process groups need GPUs: profile nightly"},
+    {"nccl_graph_register", "a setting of a library that only GPUs have: profile hazards"},
+    {"nccl_algo", "a setting of a library that only GPUs have"},
+    {"nccl_proto", "a setting of a library that only GPUs have"},
+    {"allocator", "expandable segments need GPUs: profile hazards"},
+    {"placement", "of model collective: profile hazards"},
+    {"collective", "of model collective: profile hazards"},
+    {"collective_bytes", "of model collective: profile hazards"},
+    {"layer_spec", "of subject megatron_core"},
+    {"autocast_cache", "of subject torch"},
+    {"optimizer_kernels", "of subject torch"},
+    {"checkpoint", "of subject torch"},
+    {"graph_trees", "of subject torch_compile"},
+    {"graph_partition", "of subject torch_compile"},
+    {"reshard_after_forward", "of subject fsdp2"},
+    {"fault", "profile faults"},
+    {"hidden", "a size that changes no path through the code"},
+    {"heads", "a size that changes no path through the code"},
+    {"ffn", "a size that changes no path through the code"},
+    {"vocab", "a size that changes no path through the code"},
+    {"seq_length", "a size that changes no path through the code"},
+    {"microbatch_size", "a size that changes no path through the code"},
+    {"steps", "the default has the least replays that show a frozen value"},
+};
+
+/// Values that it does not have of axes that it varies: they are not built, the default of a dense
+/// model, or a workload of its own.
+const std::map<std::string, std::set<std::string>> kValuesLeftOut = {
+    {"model", {"vlm", "collective"}}, {"dispatch", {"none", "paged_stash"}},
+    {"dispatcher", {"none", "flex"}}, {"precision", {"mxfp8", "nvfp4"}},
+    {"schedule", {"decode"}},
+};
+
+const MatrixFile& pairwise() {
+  static const MatrixFile file = shipped_matrix_file("pairwise", catalogue());
+  return file;
+}
+
+/// The values of an axis in the profile; of a set or a call each whole value.
+std::set<std::string> varied(const std::string& axis) {
+  std::set<std::string> values;
+  for (const VaryingAxis& one : pairwise().axes)
+    if (one.name == axis)
+      for (const Value& value : one.values) values.insert(value_text(value));
+  return values;
+}
+
+TEST(EverySetting, IsVariedByTheProfilePairwiseOrItSaysWhyNot) {
+  for (const Axis& axis : catalogue().axes.axes()) {
+    const std::size_t values = varied(axis.name).size();
+    const bool excused = kNotVaried.contains(axis.name);
+    EXPECT_NE(values > 0, excused)
+        << axis.name << " has " << values << " values in matrix/profiles/pairwise.json; next: "
+        << (excused ? "take it out of kNotVaried" : "add it there, or to kNotVaried with a reason");
+  }
+  for (const auto& [axis, why] : kNotVaried)
+    EXPECT_NE(catalogue().axes.find(axis), nullptr) << axis << " is no axis any more";
+}
+
+TEST(EverySetting, HasEveryValueThatIsBuilt) {
+  for (const Axis& axis : catalogue().axes.axes()) {
+    if (kNotVaried.contains(axis.name)) continue;
+    std::vector<std::string> declared;
+    if (axis.type == AxisType::choice)
+      for (const std::string& value : axis.values) declared.push_back(value);
+    if (axis.type == AxisType::boolean) declared = {"false", "true"};
+    const std::set<std::string> values = varied(axis.name);
+    for (const std::string& value : declared) {
+      const auto excused = kValuesLeftOut.find(axis.name);
+      EXPECT_NE(values.contains(value),
+                excused != kValuesLeftOut.end() && excused->second.contains(value))
+          << axis.name << " = " << value
+          << "; next: add it to matrix/profiles/pairwise.json, or to kValuesLeftOut";
+    }
+  }
+}
+
+// A profile that covers pairs has every pair that can run (covering_test.cpp). These ran in no
+// profile for long.
+TEST(EverySetting, MeetsEveryOther) {
+  const Machine sim{
+      .device = "sim", .slots = 4, .stack = {{"torch_version", "2.11.0"}, {"sm", "0"}}};
+  for (const char* pair :
+       {"clip_grad and etp > 1", "linear_bias and sequence_parallel", "weight_decay and pp > 1",
+        "overlap_param_gather and schedule == \"train-eval-train\""}) {
+    const Plan plan =
+        make_plan(pairwise(), catalogue(), "pairwise", sim,
+                  Expression::condition(pair, pairwise().scope, Origin::option("pair", pair)));
+    const auto runs = std::ranges::count_if(
+        plan.lines, [](const record::PlanLine& line) { return !line.skip.has_value(); });
+    EXPECT_GT(runs, 0) << pair;
+  }
+}
+
+}  // namespace
+}  // namespace graphproof::matrix
