@@ -17,7 +17,11 @@ namespace {
 /// Axes that the profile does not vary, and why.
 const std::map<std::string, std::string> kNotVaried = {
     {"subject", "profile subjects; every package has settings of its own"},
-    {"inference_scope", "no engine has inference graphs"},
+    {"inference_scope", "of inference jobs: profile inference"},
+    {"batch_sizes", "of inference jobs: profile inference"},
+    {"prefill_chunk", "of inference jobs: profile inference"},
+    {"cache_blocks", "of inference jobs: profile inference"},
+    {"sampling", "of inference jobs: profile inference"},
     {"cpu_offload", "not built"},
     {"share_io_buffers", "not built, because there is no second behaviour"},
     {"arch", "a property of the machine"},

@@ -10,7 +10,9 @@
 #include "fixtures/inspect/tensor_digest.h"
 #include "fixtures/tensors/torch.h"
 #include "suites/case/learning_rate.h"
+#include "suites/case/rank_lines.h"
 #include "suites/case/step_lines.h"
+#include "suites/case/update_lines.h"
 #include "workloads/faults/plant.h"
 
 namespace graphproof::suites {
@@ -60,6 +62,7 @@ double norm(const std::vector<NamedTensor>& tensors) {
 struct Arm::Before {
   std::map<std::string, std::string> generators;
   StepBefore step;
+  UpdatesBefore updates;  // only with Watch::ranks
   std::vector<std::int64_t> counter;
   std::int64_t replays = 0;
 };
@@ -140,6 +143,10 @@ Snapshot Arm::run(std::int64_t index, const StepInput& input) {
   if (graphs_) write_handed_out(index);
   write_rng(index, before);
   write_step_lines(parts_.scope, name_, index, learning_rate, *step_, before.step);
+  if (watch_ == Watch::ranks) {
+    write_rank_lines(parts_.scope, name_, index, *step_);
+    write_updates(parts_.scope, name_, index, learning_rate, *step_, before.updates);
+  }
   return left;
 }
 
@@ -196,6 +203,7 @@ Arm::Before Arm::before_step() {
   if (graphs_) before.counter = layer_counts(device_, *step_);
   if (parts_.config.model.dropout > 0) before.generators = step_->rng().states();
   before.step = look_before_step(*step_);
+  if (watch_ == Watch::ranks) before.updates = look_before_updates(*step_);
   return before;
 }
 

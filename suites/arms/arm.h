@@ -29,8 +29,9 @@ struct CaseParts {
 
 /// How closely an arm is inspected. free: nothing waits for the device between the first and the
 /// last step, except captures. full: each step writes lines about its results, learning rate,
-/// random numbers and replays.
-enum class Watch { free, full };
+/// random numbers and replays. ranks: as full, with lines about what ranks must have in common
+/// (rank_lines.h) and about every update (update_lines.h).
+enum class Watch { free, full, ranks };
 
 /// The inputs of a step. `word` is their name in the evidence: "capture" for the inputs with which
 /// the graph is captured, "fresh" for all others.

@@ -213,6 +213,8 @@ History run_lockstep(const CaseParts& parts, const std::vector<StepInput>& input
     if (parts.config.schedule == Schedule::train_eval_train &&
         step + 1 == parts.config.evaluation_step())
       run_evaluation(parts, eager, graph);
+    if (parts.config.schedule == Schedule::train_eval_train && step + 1 == parts.config.steps)
+      run_later_evaluation(parts, eager, graph);
   }
   graph.vote_if_not_captured();
   collectives.write();

@@ -131,7 +131,8 @@ class SoloArm {
                                           .reserved = use.reserved,
                                           .pool = use.pool,
                                           .device = use.device,
-                                          .resident = fixtures::resident_bytes()});
+                                          .resident = fixtures::resident_bytes(),
+                                          .heap = fixtures::heap_bytes()});
   }
 
   const CaseParts& parts_;

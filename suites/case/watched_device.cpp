@@ -17,6 +17,7 @@ class WatchedGraph final : public capture::ForwardingGraph {
   void capture_begin(capture::Pool pool, capture::CaptureMode mode) override {
     ++counts_->captures_begun;
     counts_->pools.insert({pool.first, pool.second});
+    counts_->mode = mode;
     graph_->capture_begin(pool, mode);
   }
   void capture_end() override {

@@ -15,7 +15,8 @@ namespace graphproof::suites {
 /// What the engine of an arm did with graphs.
 struct GraphCounts {
   std::int64_t captures_begun = 0;
-  std::int64_t captures_ended = 0;    // successfully
+  std::int64_t captures_ended = 0;                                  // successfully
+  capture::CaptureMode mode = capture::CaptureMode::thread_local_;  // of the latest capture
   std::int64_t replays = 0;           // launches that the graphs themselves counted
   std::int64_t delayed_branches = 0;  // of all graphs captured
   std::set<std::pair<std::uint64_t, std::uint64_t>> pools;  // that captures went into

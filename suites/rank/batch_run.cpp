@@ -16,6 +16,7 @@
 #include "reports/record/text/file.h"
 #include "suites/arms/arms.h"
 #include "suites/arms/divergence.h"
+#include "suites/arms/infinity.h"
 #include "suites/arms/shape_buckets.h"
 #include "suites/arms/solo.h"
 #include "suites/rank/case_teardown.h"
@@ -88,7 +89,7 @@ void run_arms(const CaseParts& parts, CaseState& state) {
   scope.enter(Phase::build, "", 0);
   scope.section(Phase::build, [&] {
     state.inputs = make_inputs(parts);
-    state.eager = std::make_unique<Arm>(parts, "eager_a", "none", Watch::full);
+    state.eager = std::make_unique<Arm>(parts, "eager_a", "none", Watch::ranks);
     parts.device.synchronize();
   });
   Snapshot eager_a;
@@ -99,8 +100,10 @@ void run_arms(const CaseParts& parts, CaseState& state) {
     run_solo_eager(parts, state.inputs, left);
     eager_a = left.steps().back();
     state.eager.reset();
-    if (parts.config.layout.tp * parts.config.layout.replicas() * parts.config.layout.pp > 1)
+    if (parts.config.layout.tp * parts.config.layout.replicas() * parts.config.layout.pp > 1) {
       run_layout_reference(parts);
+      if (parts.config.model.precision == workloads::Precision::fp16) run_infinities(parts);
+    }
   });
   if (!parts.config.graphs()) return;
   History lockstep_graph;

@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 #include <vector>
 
+#include "workloads/forward/dropout.h"
 #include "workloads/testing/twin_steps.h"
 
 namespace graphproof::engines::fault_test {
@@ -137,6 +139,73 @@ TEST(Faults, M15CountsItsLayerAtTheCaptureAndNotAtReplays) {
 TEST(Faults, M23IsEqualAtTheCaptureAndFreezesItsRateAfterwards) {
   const Outcome outcome = run("manual", Fault::learning_rate_by_value);
   EXPECT_EQ(outcome.equal, (Equal{true, true, true, false, false, false}));
+}
+
+TEST(Faults, M353LeavesTheNormsAsTheyWere) {
+  const Outcome outcome = run("none", Fault::norms_not_updated);
+  EXPECT_EQ(outcome.equal, Equal(kSteps, false));
+}
+
+/// The masks of two tensor parallel ranks at a site, for a planted fault.
+std::pair<std::vector<float>, std::vector<float>> masks_of_two_ranks(Fault fault,
+                                                                     workloads::DropoutSite site) {
+  capture::Device& device = workloads::device_under_test();
+  const c10::StreamGuard guard(device.stream_from_pool());
+  std::vector<std::vector<float>> masks;
+  for (const int rank : {0, 1}) {
+    workloads::ModelConfig config;
+    config.dropout = 0.1;
+    workloads::Layout layout{.tp = 2, .tp_rank = rank};
+    std::uint64_t seed = 1;
+    const bool recording = false;
+    const auto hooks = faults::plant(fault);
+    hooks->plan_step({config, layout, seed, device, recording});
+    fixtures::RngTracker tracker(fixtures::RngBackend::graph_safe, device);
+    tracker.add_parallel_regions(seed, rank);
+    workloads::Dropout dropout(config, layout, tracker, seed, device.torch_device(), *hooks);
+    dropout.begin(0);
+    const auto shape = dropout.tensors()[site == workloads::DropoutSite::core_attention ? 0 : 1]
+                           .tensor.sizes()
+                           .vec();
+    masks.push_back(workloads::on_host(
+        dropout.mask(shape, at::TensorOptions().device(device.torch_device()), {0, site})));
+  }
+  return {masks[0], masks[1]};
+}
+
+TEST(Faults, M351DrawsAlikeWhereRanksDiffer) {
+  constexpr auto kInside = workloads::DropoutSite::core_attention;
+  const auto sound = masks_of_two_ranks(Fault::none, kInside);
+  EXPECT_NE(sound.first, sound.second);
+  const auto alike = masks_of_two_ranks(Fault::tensor_parallel_ranks_drop_alike, kInside);
+  EXPECT_EQ(alike.first, alike.second);
+}
+
+TEST(Faults, M352DrawsDifferentlyWhereRanksAreCopies) {
+  constexpr auto kOutside = workloads::DropoutSite::attention;
+  const auto sound = masks_of_two_ranks(Fault::none, kOutside);
+  EXPECT_EQ(sound.first, sound.second);
+  const auto different = masks_of_two_ranks(Fault::copies_dropped_differently, kOutside);
+  EXPECT_NE(different.first, different.second);
+}
+
+TEST(Faults, M356GivesTheDeviceAnotherModeAndReportsTheOneAskedFor) {
+  EXPECT_EQ(run("full_iteration", Fault::capture_mode_not_passed_on).reports.at(0).mode,
+            EngineConfig{}.capture_mode);
+}
+
+TEST(Faults, M357SharesOnePool) {
+  workloads::ModelConfig model;
+  const auto pool_bytes = [&](Fault fault) {
+    TwinSteps twins(model, {},
+                    {.impl = "local", .pool = PoolSharing::per_graph, .warmup_steps = kWarmup},
+                    fault);
+    twins.device().empty_cache();
+    const std::int64_t before = twins.device().memory().pool;
+    for (std::int64_t i = 0; i < kSteps; ++i) EXPECT_TRUE(twins.step(i).equal);
+    return twins.device().memory().pool - before;
+  };
+  EXPECT_LT(pool_bytes(Fault::pool_choice_ignored), pool_bytes(Fault::none));
 }
 
 TEST(Faults, M26MovesTheStaticInputsAndReplaysOldOnes) {

@@ -26,6 +26,21 @@ std::shared_ptr<FaultHooks> in_each_capture(RequestFault::Change change) {
   return std::make_shared<RequestFault>(std::move(change));
 }
 
+/// The device is given another mode than the one that was asked for.
+class OtherMode final : public GraphFault {
+  struct Changing final : capture::ForwardingGraph {
+    using ForwardingGraph::ForwardingGraph;
+    void capture_begin(capture::Pool pool, capture::CaptureMode mode) override {
+      graph_->capture_begin(pool, mode == capture::CaptureMode::relaxed
+                                      ? capture::CaptureMode::global
+                                      : capture::CaptureMode::relaxed);
+    }
+  };
+  std::unique_ptr<capture::Graph> wrap(std::unique_ptr<capture::Graph> graph) override {
+    return std::make_unique<Changing>(std::move(graph));
+  }
+};
+
 /// Several captures that fail and are reset, before the actual one. LibTorch 2.11 keeps the pool of
 /// a failed capture.
 void fail_captures(const CaptureParts& parts, const CaptureRequest& request) {
@@ -164,6 +179,7 @@ std::shared_ptr<FaultHooks> module_warm_up_counted_not_run() {
 std::shared_ptr<FaultHooks> module_warm_up_without_backward() {
   return std::make_shared<ForwardsAlone>();
 }
+std::shared_ptr<FaultHooks> capture_mode_not_passed_on() { return std::make_shared<OtherMode>(); }
 std::shared_ptr<FaultHooks> nan_check_in_capture() { return std::make_shared<CheckInCapture>(); }
 
 /// The effects of the warm-up on random numbers, counters and statistics are not undone.

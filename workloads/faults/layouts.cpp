@@ -1,6 +1,7 @@
 // Faults of layouts: missing sums and exchanges between ranks, and tensors that are misinterpreted.
 #include <limits>
 
+#include "fixtures/comm/collectives.h"
 #include "workloads/faults/planted.h"
 
 namespace graphproof::faults {
@@ -142,6 +143,89 @@ class DecidesAlone final : public Planted {
   }
 };
 
+/// Some tensors of a step are after it what they were before, as if nobody had updated them.
+class NotUpdated : public Planted {
+ public:
+  std::unique_ptr<Engine> make_engine(const EngineParts& parts, const MakeEngine& make) override {
+    return std::make_unique<Restoring>(Planted::make_engine(parts, make), chosen(parts.step));
+  }
+
+ protected:
+  /// The tensors, on this rank.
+  virtual Tensors chosen(workloads::TrainStep& step) const = 0;
+
+ private:
+  struct Restoring final : ForwardingEngine {
+    Restoring(std::unique_ptr<Engine> engine, Tensors tensors)
+        : ForwardingEngine(std::move(engine)), kept(std::move(tensors)) {}
+    void step(const workloads::Batch& batch, double learning_rate) override {
+      const at::NoGradGuard no_grad;
+      Tensors before;
+      for (const at::Tensor& one : kept) before.push_back(one.clone());
+      {
+        const at::AutoGradMode grad(true);
+        engine_->step(batch, learning_rate);
+      }
+      for (std::size_t i = 0; i < kept.size(); ++i) at::Tensor(kept[i]).copy_(before[i]);
+    }
+    Tensors kept;
+  };
+};
+
+/// One data parallel rank does not update the correction of its routers' scores.
+class RouterBiasOfOneRank final : public NotUpdated {
+  Tensors chosen(workloads::TrainStep& step) const override {
+    Tensors tensors;
+    for (const NamedTensor& one : step.optimizer_state())
+      if (layout().dp_rank == 1 && one.name == "state:router_bias") tensors.push_back(one.tensor);
+    return tensors;
+  }
+};
+
+/// The optimizer was not given the norms.
+class NormsNotUpdated final : public NotUpdated {
+  Tensors chosen(workloads::TrainStep& step) const override {
+    Tensors tensors;
+    for (const NamedTensor& one : step.parameters())
+      if (one.name.find("norm") != std::string::npos) tensors.push_back(one.tensor);
+    return tensors;
+  }
+};
+
+/// A stage of a pipeline hears from the others whether their gradients are infinite, and decides by
+/// its own.
+class StageDecidesAlone final : public Planted {
+ public:
+  bool decides_alone(at::Tensor& found) override {
+    at::Tensor heard = found.clone();
+    comm::all_reduce_(heard, layout().pp_group);
+    return true;
+  }
+};
+
+/// A captured evaluation has no gathers, so replays use what other ranks' parameters were when it
+/// was captured.
+class EvaluationWithoutGathers final : public Planted {
+ public:
+  std::unique_ptr<Engine> make_engine(const EngineParts& parts, const MakeEngine& make) override {
+    return std::make_unique<Evaluating>(Planted::make_engine(parts, make), evaluating_);
+  }
+  bool gathers(std::size_t, std::size_t) override { return !(evaluating_ && recording()); }
+
+ private:
+  struct Evaluating final : ForwardingEngine {
+    Evaluating(std::unique_ptr<Engine> engine, bool& now)
+        : ForwardingEngine(std::move(engine)), evaluating(now) {}
+    void evaluate(const workloads::Batch& batch) override {
+      evaluating = true;
+      engine_->evaluate(batch);
+      evaluating = false;
+    }
+    bool& evaluating;
+  };
+  bool evaluating_ = false;
+};
+
 }  // namespace
 
 std::shared_ptr<FaultHooks> contiguous_context_parallel_positions() {
@@ -186,5 +270,15 @@ std::shared_ptr<FaultHooks> gradient_zeroed_on_one_rank() {
   return std::make_shared<GradientZeroed>();
 }
 std::shared_ptr<FaultHooks> skip_decided_by_one_rank() { return std::make_shared<DecidesAlone>(); }
+std::shared_ptr<FaultHooks> router_bias_of_one_rank() {
+  return std::make_shared<RouterBiasOfOneRank>();
+}
+std::shared_ptr<FaultHooks> norms_not_updated() { return std::make_shared<NormsNotUpdated>(); }
+std::shared_ptr<FaultHooks> skip_decided_by_one_stage() {
+  return std::make_shared<StageDecidesAlone>();
+}
+std::shared_ptr<FaultHooks> captured_evaluation_without_gathers() {
+  return std::make_shared<EvaluationWithoutGathers>();
+}
 
 }  // namespace graphproof::faults

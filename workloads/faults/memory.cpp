@@ -370,6 +370,21 @@ class EvictedInFlight final : public Planted {
   std::vector<std::unique_ptr<capture::Device>> devices_;
 };
 
+/// A wrapper around a graph keeps something for every replay.
+class KeepsHostMemory final : public GraphFault {
+  struct Keeping final : capture::ForwardingGraph {
+    using ForwardingGraph::ForwardingGraph;
+    void replay() override {
+      kept.emplace_back(64 << 10, 'x');
+      graph_->replay();
+    }
+    std::vector<std::string> kept;
+  };
+  std::unique_ptr<capture::Graph> wrap(std::unique_ptr<capture::Graph> graph) override {
+    return std::make_unique<Keeping>(std::move(graph));
+  }
+};
+
 /// The key of the lookup lacks the length, so it finds the most recently used graphs.
 class LookupWithoutLength final : public FaultHooks {
  public:
@@ -399,6 +414,13 @@ std::shared_ptr<FaultHooks> losses_handed_out_uncopied() {
 std::shared_ptr<FaultHooks> pool_for_each_graph() {
   return std::make_shared<ConfigFault>(
       [](EngineConfig& config) { config.pool = engines::PoolSharing::per_graph; });
+}
+std::shared_ptr<FaultHooks> host_memory_kept_by_replays() {
+  return std::make_shared<KeepsHostMemory>();
+}
+std::shared_ptr<FaultHooks> pool_choice_ignored() {
+  return std::make_shared<ConfigFault>(
+      [](EngineConfig& config) { config.pool = engines::PoolSharing::single; });
 }
 std::shared_ptr<FaultHooks> graph_leaked() {
   return std::make_shared<GraphKept>(capture::KeptBy::leak);

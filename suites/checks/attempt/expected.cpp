@@ -50,7 +50,8 @@ Expected expected(const Axes& axes) {
   result.last_inputs_step = result.steps;
   // Step first_replay has the inputs of the capture; the next one has others.
   result.replays_fresh_inputs = result.first_replay + 1 < result.steps;
-  // A graph of the evaluation has its warm-up, its capture, and one replay.
+  // A graph of the evaluation has its warm-up, its capture, and one replay; the first batch again
+  // and a later evaluation are not counted.
   if (axes.text("schedule") == "train-eval-train") result.evaluations = result.warmup_steps + 2;
   result.forwards_per_step = result.microbatches;
   if (!result.trains && axes.text("schedule") == "decode") {

@@ -20,6 +20,8 @@ using record::MemoryLine;
 // Linux updates the resident size of a process in batches of up to 64 pages (256 KiB) for each
 // thread, and glibc grows and trims its heap by 128 KiB at a time. A rank has four threads.
 constexpr double kResidentJumpBytes = 1024.0 * 1024;
+// malloc counts to the byte. What a process keeps in growing tables is a few pages at once.
+constexpr double kHeapJumpBytes = 64.0 * 1024;
 // A single jump of J in the middle of n points raises the upper end of the interval to less than
 // 3 J / n (theil_sen_test.cpp).
 constexpr double kJumpWidth = 3;
@@ -188,6 +190,17 @@ record::CheckResult device_trend(Judgement& judgement, const Attempt& attempt) {
 /// The same as device_trend for the resident bytes of the process.
 record::CheckResult resident_trend(Judgement& judgement, const Attempt& attempt) {
   return judge_trend(judgement, attempt, kResident, nullptr, kResidentJumpBytes);
+}
+
+/// The same as device_trend for the bytes that malloc has given out, which show a loss of a few
+/// pages in every replay; the resident bytes show only larger ones.
+record::CheckResult heap_trend(Judgement& judgement, const Attempt& attempt) {
+  if (attempt.context.device == "cuda") {
+    judgement.not_applicable(
+        "on GPUs the driver and NCCL keep host memory in the same heap, as much as they like");
+    return judgement.result("", "");
+  }
+  return judge_trend(judgement, attempt, kHeap, nullptr, kHeapJumpBytes);
 }
 
 }  // namespace graphproof::checks::d31

@@ -50,7 +50,7 @@ TEST(AllocatorSeries, Rows) {
                },
            .rank = 1,
            .mentions = {"`memory` line of arm solo_graph at step 7"},
-           .also = {"D31.device_trend", "D31.resident_trend"}},
+           .also = {"D31.device_trend", "D31.resident_trend", "D31.heap_trend"}},
           {.name = "the last `memory` line is absent",
            .change =
                [](Attempt& a) {
@@ -58,12 +58,12 @@ TEST(AllocatorSeries, Rows) {
                },
            .rank = 1,
            .mentions = {"`memory` line of arm solo_eager at step 10"},
-           .also = {"D31.device_trend", "D31.resident_trend"}},
+           .also = {"D31.device_trend", "D31.resident_trend", "D31.heap_trend"}},
           {.name = "absent",
            .change = [](Attempt& a) { drop_steps(a, "solo_eager"); },
            .rank = 1,
            .mentions = {"`memory` line of arm solo_eager at step 4"},
-           .also = {"D31.device_trend", "D31.resident_trend"}},
+           .also = {"D31.device_trend", "D31.resident_trend", "D31.heap_trend"}},
           rank_died({.rank = 1, .kind = "memory", .arm = "solo_graph"}),
       });
 }
@@ -122,7 +122,7 @@ TEST(DeviceTrend, Rows) {
            .change = [](Attempt& a) { drop_steps(a, "solo_graph"); },
            .rank = 1,
            .mentions = {"`memory` line of arm solo_graph at step 4"},
-           .also = {"D31.allocator_series", "D31.resident_trend"}},
+           .also = {"D31.allocator_series", "D31.resident_trend", "D31.heap_trend"}},
           rank_died({.rank = 1, .kind = "memory", .arm = "solo_graph"}),
       });
 }
@@ -161,6 +161,35 @@ TEST(ResidentTrend, Rows) {
                   .mentions = {"`resident` memory of arm solo_graph grows"}},
                  rank_died({.rank = 1, .kind = "memory", .arm = "solo_graph"}),
              });
+}
+
+TEST(HeapTrend, Rows) {
+  judge_rows("D31.heap_trend", kTwoRanks,
+             {
+                 {.name = "64 KiB a step (M358)",
+                  .change = grow("heap", 64 << 10),
+                  .rank = 1,
+                  .mentions = {"`heap` memory of arm solo_graph grows"}},
+                 {.name = "a `memory` line without it",
+                  .change =
+                      [](Attempt& a) {
+                        memory_line(a, "solo_graph", "step", 7).fields.erase("heap");
+                        type_again(a);
+                      },
+                  .rank = 1,
+                  .mentions = {"the memory series `heap` of arm solo_graph has a gap"},
+                  .also = {"*"}},
+                 rank_died({.rank = 1, .kind = "memory", .arm = "solo_graph"}),
+             });
+}
+
+TEST(HeapTrend, OneTableThatGrowsIsNoTrend) {
+  const auto result = judge_one("D31.heap_trend", kTwoRanks, [](Attempt& a) {
+    for (Line& line : a.ranks[1].evidence->lines)
+      if (line.kind == "memory" && text(line, "when") == "step" && *integer(line, "step") >= 7)
+        line.fields["heap"] = line.fields["heap"].get<std::int64_t>() + (64 << 10);
+  });
+  EXPECT_EQ(result.result, record::Result::pass) << record::to_text(result.message);
 }
 
 TEST(ResidentTrend, WhatEagerGrowsByIsUsual) {

@@ -1,4 +1,7 @@
 // D31: the graphs of an arm share graph pools as axis pool asks.
+#include <map>
+#include <string>
+
 #include "suites/checks/attempt/concat.h"
 #include "suites/checks/attempt/judgement.h"
 
@@ -33,6 +36,34 @@ record::CheckResult pool_sharing(Judgement& judgement, const Attempt& attempt) {
   return judgement.result(
       concat(for_training, " pool at most in every arm on ", attempt.ranks.size(), " ranks"),
       concat("pool ", asked));
+}
+
+/// With pool per_graph the k-th graph of every arm is captured into its k-th pool.
+record::CheckResult pools_apart(Judgement& judgement, const Attempt& attempt) {
+  if (!judgement.has_replays()) return judgement.result("", "");
+  for (const RankFiles& files : attempt.ranks) {
+    std::map<std::string, std::int64_t> captured;  // graphs so far, by arm
+    for (const record::CaptureLine& capture : judgement.lines<record::CaptureLine>(files)) {
+      const std::int64_t graphs = ++captured[capture.arm];
+      if (capture.pools == graphs) {
+        judgement.confirm(files.rank);
+        continue;
+      }
+      judgement.defect(
+          {.rank = files.rank,
+           .step = std::nullopt,
+           .what = concat("the graphs of arm ", capture.arm, " share their memory"),
+           .got = concat(shown(capture.pools), " pools at the capture of ", capture.graph,
+                         ", graph ", graphs, " of the arm"),
+           .want = concat(graphs, ", by axis pool: per_graph"),
+           .why =
+               "graphs that share a pool must run in the order of their capture, so whoever asks "
+               "for pools of their own may run them in another"});
+    }
+  }
+  return judgement.result(
+      concat("a pool for each graph of every arm on ", attempt.ranks.size(), " ranks"),
+      "pool per_graph");
 }
 
 }  // namespace graphproof::checks::d31

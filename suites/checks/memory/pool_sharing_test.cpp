@@ -39,6 +39,39 @@ TEST(PoolSharing, AsManyPoolsAsMicrobatchesWhereTheCaseAsksForIt) {
   EXPECT_EQ(judge_one("D31.pool_sharing", per_microbatch, pools(3)).result, record::Result::fail);
 }
 
+TEST(PoolsApart, Rows) {
+  const json per_graph = {{"impl", "local"},
+                          {"tp", 2},
+                          {"microbatches", 2},
+                          {"pool", "per_graph"},
+                          {"optimizer_graph", true}};
+  judge_rows("D31.pools_apart", per_graph,
+             {
+                 {.name = "one pool for all graphs (M357)",
+                  .change =
+                      [](Attempt& a) {
+                        set(a, {.rank = 1, .kind = "capture", .arm = "solo_graph"}, "pools", 1);
+                      },
+                  .rank = 1,
+                  .mentions = {"the graphs of arm solo_graph share their memory",
+                               "1 pools at the capture of optimizer, graph 2 of the arm",
+                               "2, by axis pool: per_graph"}},
+                 {.name = "no count",
+                  .change =
+                      [](Attempt& a) {
+                        unset(a, {.rank = 1, .kind = "capture", .arm = "solo_graph"}, "pools");
+                      },
+                  .rank = 1,
+                  .mentions = {"unknown pools"}},
+                 {.name = "the rank died",
+                  .change = [](Attempt& a) { die_before(a, {.rank = 1, .kind = "capture"}); },
+                  .want = record::Result::unexercised,
+                  .rank = std::nullopt,
+                  .mentions = {"rank 1"},
+                  .also = {"*"}},
+             });
+}
+
 TEST(PoolSharing, ValidationHasAPoolOfItsOwn) {
   const auto second_pool = [](const char* graph) {
     return [graph](Attempt& a) {

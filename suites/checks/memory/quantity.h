@@ -27,6 +27,7 @@ inline constexpr Quantity kPool{"pool",
                                 [](const record::MemoryLine& line) -> Bytes { return line.pool; }};
 inline constexpr Quantity kDevice{"device",
                                   [](const record::MemoryLine& line) { return line.device; }};
+inline constexpr Quantity kHeap{"heap", [](const record::MemoryLine& line) { return line.heap; }};
 inline constexpr Quantity kResident{
     "resident", [](const record::MemoryLine& line) -> Bytes { return line.resident; }};
 

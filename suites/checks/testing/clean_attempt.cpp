@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <iomanip>
+#include <set>
 #include <sstream>
 #include <stdexcept>
 
@@ -259,6 +260,83 @@ class RankScript {
   }
   static double rate(std::int64_t step) { return 0.1 * (1 - 0.05 * static_cast<double>(step)); }
 
+  /// Lines about what ranks have in common: equal digests on ranks that hold the same.
+  void between_ranks(std::int64_t step) {
+    const Axes& axes = attempt_.axes;
+    const std::int64_t stages = axes.integer("pp"), stage_ranks = world_size_ / stages,
+                       stage = rank_ / stage_ranks, place = rank_ % stage_ranks,
+                       tp = axes.integer("tp");
+    const bool sharded = axes.flag("distributed_optimizer");
+    const auto held = [&](const char* what, const char* part, std::int64_t of_stage,
+                          std::int64_t parts, bool cut, bool owned) {
+      const auto holder = static_cast<std::uint32_t>(
+          0x1000 * of_stage + 0x100 * (owned ? place / parts : 0) + (cut ? place % parts : 0));
+      line(record::HeldLine{.arm = "eager_a",
+                            .step = step,
+                            .what = what,
+                            .part = part,
+                            .tensors = 9,
+                            .digest = digest(0x41000000 + holder, step)});
+    };
+    const auto model = [&](const char* what, bool owned) {
+      held(what, "whole", stage, tp, false, owned);
+      if (tp > 1) held(what, "split", stage, tp, true, owned);
+      if (axes.integer("experts") > 0)
+        held(what, "experts", stage, axes.integer("ep") * axes.integer("etp"), true, owned);
+      if (axes.flag("tied_embeddings") && stages > 1 && (stage == 0 || stage == stages - 1))
+        held(what, "tied", owned ? stage : 0, tp, true, owned);
+    };
+    model("parameters", sharded && axes.flag("overlap_param_gather"));
+    if (axes.text("optimizer") == "adam" || axes.text("precision") != "fp32")
+      model("state", sharded);
+    if (axes.flag("router_score_correction")) held("state", "routers", stage, tp, false, false);
+    if (axes.text("optimizer") == "adam" || axes.text("precision") == "fp16" ||
+        axes.flag("clip_grad"))
+      held("state", "model", 0, tp, false, false);
+    line(record::UpdatesLine{.arm = "eager_a",
+                             .step = step,
+                             .tensors = 50,
+                             .worst = "param:layers.0.norm.weight",
+                             .error = 1e-9,
+                             .bound = 6e-9});
+    if (!axes.flag("dropout")) return;
+    for (const bool inside : {true, false})
+      line(record::MasksLine{
+          .arm = "eager_a",
+          .step = step,
+          .region = inside ? "inside" : "outside",
+          .masks = 4,
+          .digest = digest(static_cast<std::uint32_t>(
+                               0x42000000 + 0x1000 * stage +
+                               (inside || axes.flag("sequence_parallel") ? place % tp : 0)),
+                           step)});
+  }
+  /// Of each part of the model, whose lowest ranks are those of the stages and their first ranks.
+  void infinities() {
+    const Axes& axes = attempt_.axes;
+    const std::int64_t stage_ranks = world_size_ / axes.integer("pp");
+    const auto holder = [&](std::int64_t rank, std::int64_t parts) {
+      const std::int64_t place = rank % stage_ranks;
+      return std::array{rank / stage_ranks, place % parts,
+                        axes.flag("distributed_optimizer") ? place / parts : 0};
+    };
+    const auto write = [&](const char* part, std::int64_t victim, bool none, bool mine) {
+      line(record::InfinityLine{
+          .part = part, .victim = victim, .infinite = mine, .skipped = !none, .moved = false});
+    };
+    write("none", 0, true, false);
+    for (const bool experts : {false, true}) {
+      if (experts && axes.integer("experts") == 0) continue;
+      const std::int64_t parts =
+          experts ? axes.integer("ep") * axes.integer("etp") : axes.integer("tp");
+      std::set<std::array<std::int64_t, 3>> done;
+      for (std::int64_t victim = 0; victim < world_size_; ++victim)
+        if (done.insert(holder(victim, parts)).second)
+          write(experts ? "experts" : "dense", victim, false,
+                holder(victim, parts) == holder(rank_, parts));
+    }
+  }
+
   void delayed_steps(const char* arm, std::int64_t first, std::int64_t count, double ms,
                      int branches) {
     if (!plan_.trains || attempt_.context.device != "cuda" || revision_ < 8) return;
@@ -273,7 +351,10 @@ class RankScript {
       step("eager_a", k);
       hyperparameters("eager_a", k);
       ledgers("eager_a", k);
+      if (plan_.trains && revision_ >= 14) between_ranks(k);
     }
+    if (plan_.trains && revision_ >= 14 && parallel_ && attempt_.axes.text("precision") == "fp16")
+      infinities();
     delayed_steps("eager_a", 1, std::min<std::int64_t>(2, plan_.steps - 1), 10.0, 0);
     if (control_.solo) {
       solo("solo_eager", "eager_repeats", "eager_a");
@@ -349,26 +430,27 @@ class RankScript {
     return record::ModuleRuns{.forwards = runs, .backwards = runs};
   }
   void capture(const char* arm, const char* graph) {
-    line(record::CaptureLine{.arm = arm,
-                             .graph = graph,
-                             .status = "ok",
-                             .code = 0,
-                             .site = "",
-                             .message = "",
-                             .mode = attempt_.axes.text("capture_mode"),
-                             .ms = 4.0,
-                             .nodes = 391,
-                             .census = {{"kernel", 380}, {"memcpy", 6}, {"memset", 5}, {"host", 0}},
-                             .signature = "5566778899aabbcc",
-                             .unjoined = std::vector<std::string>{},
-                             .pool_bytes = captures_[arm] == 0 ? 4194304 : 0,
-                             .warmups = plan_.warmup_steps,
-                             .pools = 1,
-                             .generators = 2,
-                             .generators_wanted = 2,
-                             .counter_before = forwards(plan_.first_replay),
-                             .counter_after = forwards(plan_.first_replay),
-                             .module_runs = module_runs(graph)});
+    line(record::CaptureLine{
+        .arm = arm,
+        .graph = graph,
+        .status = "ok",
+        .code = 0,
+        .site = "",
+        .message = "",
+        .mode = attempt_.axes.text("capture_mode"),
+        .ms = 4.0,
+        .nodes = 391,
+        .census = {{"kernel", 380}, {"memcpy", 6}, {"memset", 5}, {"host", 0}},
+        .signature = "5566778899aabbcc",
+        .unjoined = std::vector<std::string>{},
+        .pool_bytes = captures_[arm] == 0 ? 4194304 : 0,
+        .warmups = plan_.warmup_steps,
+        .pools = attempt_.axes.text("pool") == "per_graph" ? ++captured_[arm] : 1,
+        .generators = 2,
+        .generators_wanted = 2,
+        .counter_before = forwards(plan_.first_replay),
+        .counter_after = forwards(plan_.first_replay),
+        .module_runs = module_runs(graph)});
     line(record::StateLine{
         .arm = arm, .what = "capture", .before = "0b1c2d3e00000000", .after = "0b1c2d3e00000000"});
     vote(Phase::capture);
@@ -427,19 +509,22 @@ class RankScript {
     for (std::int64_t i = 0; i < plan_.evaluations; ++i)
       compare("evaluation", "lockstep_eager", "lockstep_graph", i);
     compare("evaluation_repeats", "lockstep_graph", "lockstep_graph", plan_.evaluations);
+    const std::int64_t again = revision_ >= 14 ? 2 : 1;  // the first batch again, and at the end
+    if (again == 2)
+      compare("evaluation_later", "lockstep_eager", "lockstep_graph", plan_.evaluations + 1);
     const bool captured = engines::traits_of(attempt_.axes.text("impl")).captures_evaluation;
+    const std::int64_t replays = captured ? plan_.evaluations + again - plan_.warmup_steps : 0;
     if (captured) capture("lockstep_graph", "validation");
-    for (std::int64_t i = plan_.warmup_steps; captured && i <= plan_.evaluations; ++i) {
+    for (std::int64_t i = 0; i < replays; ++i) {
       address("lockstep_graph", plan_.first_replay, "validation");
       poison("lockstep_graph", plan_.first_replay);
     }
-    line(record::EvaluatedLine{
-        .arm = "lockstep_graph",
-        .step = plan_.first_replay + 1,
-        .evaluations = plan_.evaluations + 1,
-        .captures = captured ? 1 : 0,
-        .replays = captured ? plan_.evaluations + 1 - plan_.warmup_steps : 0,
-        .announced = captured ? plan_.evaluations + 1 - plan_.warmup_steps : 0});
+    line(record::EvaluatedLine{.arm = "lockstep_graph",
+                               .step = plan_.first_replay + 1,
+                               .evaluations = plan_.evaluations + again,
+                               .captures = captured ? 1 : 0,
+                               .replays = replays,
+                               .announced = replays});
   }
 
   void resumed() {
@@ -645,7 +730,10 @@ class RankScript {
                             .reserved = 2 * bytes,
                             .pool = std::string_view(arm) == "solo_graph" ? bytes : 0,
                             .device = 64 * bytes,
-                            .resident = 70000000 + 4096 * (step % 3)});
+                            .resident = 70000000 + 4096 * (step % 3),
+                            .heap = revision_ >= 14
+                                        ? std::optional<std::int64_t>(50000000 + 512 * (step % 3))
+                                        : std::nullopt});
   }
   /// `repeats`: the arm whose steps it must repeat, from revision 5 on.
   void solo(const char* arm, const char* compared = "", const char* repeats = "") {
@@ -741,6 +829,7 @@ class RankScript {
   bool parallel_ = false, collective_ = false, decodes_ = false;
   std::vector<std::vector<requests::Step>> job_plan_;        // of schedule decode
   std::map<std::string, std::int64_t> launches_, captures_;  // of its arms, so far
+  std::map<std::string, std::int64_t> captured_;             // graphs so far, by arm
   record::Evidence evidence_;
 };
 

@@ -17,6 +17,9 @@ using record::PoisonLine;
 constexpr ArmPair kEvaluation{"evaluation", "lockstep_eager", "lockstep_graph"};
 /// The first evidence revision in which all replays of evaluation are announced and inspected.
 constexpr std::int64_t kAnnouncedSince = 5;
+/// The first evidence revision that evaluates once more after the last new step of training.
+constexpr std::int64_t kLaterSince = 14;
+constexpr ArmPair kEvaluatedLater{"evaluation_later", "lockstep_eager", "lockstep_graph"};
 constexpr ArmPair kEvaluatedAgain{"evaluation_repeats", "lockstep_graph", "lockstep_graph"};
 
 /// An engine that captures evaluation does so once, after its warm-up; the others evaluate eagerly.
@@ -25,7 +28,9 @@ struct Evaluated {
 };
 Evaluated evaluated(const Attempt& attempt, const Expected& expected) {
   const bool captured = engines::traits_of(attempt.axes.text("impl")).captures_evaluation;
-  const std::int64_t evaluations = expected.evaluations + 1;  // the first batch again
+  // The first batch again, and once more after the last new step of training.
+  const std::int64_t evaluations =
+      expected.evaluations + 1 + (evidence_revision(attempt) >= kLaterSince ? 1 : 0);
   return {evaluations, captured ? 1 : 0, captured ? evaluations - expected.warmup_steps : 0};
 }
 
@@ -73,8 +78,9 @@ void judge_counts(Judgement& judgement, const RankFiles& files, const Evaluated&
 }  // namespace
 
 /// Every evaluation between two replayed steps equals eager evaluation, and a second evaluation of
-/// the first batch has the same losses. An engine that captures evaluation replays one graph in all
-/// evaluations after its warm-up.
+/// the first batch has the same losses. So does one after the last step, when the parameters are
+/// others than those with which the evaluation was captured. An engine that captures evaluation
+/// replays one graph in all evaluations after its warm-up.
 record::CheckResult evaluation(Judgement& judgement, const Attempt& attempt) {
   if (!judgement.has_replays()) return judgement.result("", "");
   const Expected& expected = judgement.expected();
@@ -89,6 +95,8 @@ record::CheckResult evaluation(Judgement& judgement, const Attempt& attempt) {
         judgement.absent(files, "comparison `evaluation`", number);
     judge_final_comparison(judgement, files, kEvaluation, expected.evaluations - 1);
     judge_final_comparison(judgement, files, kEvaluatedAgain, expected.evaluations);
+    if (evidence_revision(attempt) >= kLaterSince)
+      judge_final_comparison(judgement, files, kEvaluatedLater, expected.evaluations + 1);
     judge_counts(judgement, files, want, announced);
     if (announced) judge_inspected(judgement, files, want);
   }

@@ -28,6 +28,7 @@ std::function<void(Attempt&)> without_one(const char* kind) {
 TEST(Evaluation, Rows) {
   const Where compared{.rank = 0, .kind = "compare", .step = 1, .name = "evaluation"};
   const Where repeated{.rank = 0, .kind = "compare", .step = 4, .name = "evaluation_repeats"};
+  const Where later{.rank = 0, .kind = "compare", .step = 5, .name = "evaluation_later"};
   const Where counted{.rank = 0, .kind = "evaluated"};
   judge_rows(
       "D47.evaluation", kEvaluated,
@@ -41,6 +42,15 @@ TEST(Evaluation, Rows) {
            .rank = 0,
            .mentions =
                {"`evaluation_repeats`: lockstep_graph differs from lockstep_graph at step 4"}},
+          {.name = "parameters of the capture in a later evaluation (M355)",
+           .change = [=](Attempt& a) { set(a, later, "equal", false); },
+           .rank = 0,
+           .mentions =
+               {"`evaluation_later`: lockstep_graph differs from lockstep_eager at step 5"}},
+          {.name = "no later evaluation",
+           .change = [=](Attempt& a) { erase(a, later); },
+           .rank = 0,
+           .mentions = {"comparison `evaluation_later`"}},
           {.name = "without a repetition",
            .change = [=](Attempt& a) { erase(a, repeated); },
            .rank = 0,
@@ -49,16 +59,16 @@ TEST(Evaluation, Rows) {
            .change = [=](Attempt& a) { set(a, counted, "replays", 0); },
            .rank = 0,
            .mentions = {"evaluation did not run from the expected graphs",
-                        "got 5 evaluations, 1 captures, 0 replays",
-                        "want 5 evaluations, 1 captures, 3 replays"}},
+                        "got 6 evaluations, 1 captures, 0 replays",
+                        "want 6 evaluations, 1 captures, 4 replays"}},
           {.name = "a replay that was not announced",
            .change = [=](Attempt& a) { set(a, counted, "announced", 2); },
            .rank = 0,
-           .mentions = {"replays of evaluation were not announced", "2 of 3 announced"}},
+           .mentions = {"replays of evaluation were not announced", "2 of 4 announced"}},
           {.name = "no count of announced replays",
            .change = [=](Attempt& a) { unset(a, counted, "announced"); },
            .rank = 0,
-           .mentions = {"unknown of 3 announced"}},
+           .mentions = {"unknown of 4 announced"}},
           {.name = "one of the batches was not compared",
            .change = [=](Attempt& a) { erase(a, compared); },
            .rank = 0,
@@ -73,11 +83,11 @@ TEST(Evaluation, Rows) {
           {.name = "a replay without an `address` line",
            .change = without_one("address"),
            .rank = 0,
-           .mentions = {"`address` line of each of 3 replays of evaluation"}},
+           .mentions = {"`address` line of each of 4 replays of evaluation"}},
           {.name = "a replay without a `poison` line",
            .change = without_one("poison"),
            .rank = 0,
-           .mentions = {"`poison` line of each of 3 replays of evaluation"}},
+           .mentions = {"`poison` line of each of 4 replays of evaluation"}},
           {.name = "absent",
            .change = [=](Attempt& a) { erase(a, counted); },
            .rank = 0,

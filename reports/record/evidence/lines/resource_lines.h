@@ -69,6 +69,7 @@ struct MemoryLine {
   std::int64_t allocated = 0, reserved = 0, pool = 0;
   std::optional<std::int64_t> device;
   std::int64_t resident = 0;
+  std::optional<std::int64_t> heap;
 
   template <class Visitor>
   static void fields(Visitor& field) {
@@ -84,6 +85,8 @@ struct MemoryLine {
     field("device", &MemoryLine::device, "bytes in use on the device, as the driver counts",
           6291456, {.at_least = 0, .since = 2});
     field("resident", &MemoryLine::resident, "resident bytes of the process", 73400320, kCount);
+    field("heap", &MemoryLine::heap, "bytes that the process has from malloc", 52428800,
+          {.at_least = 0, .since = 14});
   }
 };
 

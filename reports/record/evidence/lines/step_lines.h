@@ -406,9 +406,115 @@ struct SequencesLine {
   }
 };
 
+struct HeldLine {
+  static constexpr std::int64_t kSince = 14;
+  static constexpr std::string_view
+      kKind = "held",
+      kDoc =
+          "What an eager step left of one part of the model or of the optimizer's state, for "
+          "comparison with the ranks that hold the same.";
+  std::string arm;
+  std::int64_t step = 0;
+  std::string what, part;
+  std::int64_t tensors = 1;
+  std::string digest;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("arm", &HeldLine::arm, "the arm", "eager_a", kFilled);
+    field("step", &HeldLine::step, "step of the arm, from 0", 2, kCount);
+    field("what", &HeldLine::what, "parameters, or the optimizer's state of them", "parameters",
+          {.one_of = "parameters|state"});
+    field("part", &HeldLine::part,
+          "which of them: what every rank of a stage holds whole, what is split over tensor "
+          "parallel ranks, experts, the embedding that two stages share, the corrections of "
+          "routers, or what the optimizer has once for the whole model",
+          "whole", {.one_of = "whole|split|experts|tied|routers|model"});
+    field("tensors", &HeldLine::tensors, "tensors in the digest", 9, kPositive);
+    field("digest", &HeldLine::digest, "digest of their names and bytes", "0b1c2d3e4f506172",
+          kDigest);
+  }
+};
+
+struct MasksLine {
+  static constexpr std::int64_t kSince = 14;
+  static constexpr std::string_view
+      kKind = "masks",
+      kDoc = "The dropout masks of an eager step, for comparison with other ranks.";
+  std::string arm;
+  std::int64_t step = 0;
+  std::string region;
+  std::int64_t masks = 1;
+  std::string digest;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("arm", &MasksLine::arm, "the arm", "eager_a", kFilled);
+    field("step", &MasksLine::step, "step of the arm, from 0", 2, kCount);
+    field("region", &MasksLine::region,
+          "whether they are drawn inside or outside tensor parallel regions", "inside",
+          {.one_of = "inside|outside"});
+    field("masks", &MasksLine::masks, "how many masks", 4, kPositive);
+    field("digest", &MasksLine::digest, "digest of their bytes, without their names",
+          "77aa01cc90ef1234", kDigest);
+  }
+};
+
+struct UpdatesLine {
+  static constexpr std::int64_t kSince = 14;
+  static constexpr std::string_view
+      kKind = "updates",
+      kDoc =
+          "How far the optimizer's update of every tensor is from the one computed again in fp64 "
+          "from the values before the step and the gradients.";
+  std::string arm;
+  std::int64_t step = 0, tensors = 1;
+  std::string worst;
+  double error = 0, bound = 0;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("arm", &UpdatesLine::arm, "the arm", "eager_a", kFilled);
+    field("step", &UpdatesLine::step, "step of the arm, from 0", 2, kCount);
+    field("tensors", &UpdatesLine::tensors,
+          "tensors computed again: what the optimizer moves, its moments, and the parameters that "
+          "are rounded from it",
+          50, kPositive);
+    field("worst", &UpdatesLine::worst, "the tensor whose error is the largest share of its bound",
+          "param:layers.0.norm.weight", kFilled);
+    field("error", &UpdatesLine::error, "error of its worst element", 1.1e-9);
+    field("bound", &UpdatesLine::bound, "largest error of that element by fp32 arithmetic", 6.2e-9);
+  }
+};
+
+struct InfinityLine {
+  static constexpr std::int64_t kSince = 14;
+  static constexpr std::string_view
+      kKind = "infinity",
+      kDoc =
+          "What the optimizer did on this rank in a step in which the gradients of one part of the "
+          "model alone were infinite.";
+  std::string part;
+  std::int64_t victim = 0;
+  bool infinite = false, skipped = false, moved = false;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("part", &InfinityLine::part,
+          "where a gradient is infinite: nowhere, in what is not an expert, or in an expert",
+          "dense", {.one_of = "none|dense|experts"});
+    field("victim", &InfinityLine::victim,
+          "the lowest rank that holds that gradient; 0 if there is none", 1, kCount);
+    field("infinite", &InfinityLine::infinite, "whether this rank holds it", false);
+    field("skipped", &InfinityLine::skipped, "whether this rank skipped the step", true);
+    field("moved", &InfinityLine::moved, "whether a parameter of this rank changed", false);
+  }
+};
+
 /// The kinds of this file, in the order of the reference page.
-using StepKinds = Kinds<StepLine, CompareLine, DivergenceLine, ReferenceLine, PaddingLine, RngLine,
-                        HyperparameterLine, RecomputeLine, ExpertsLine, ScheduleLine,
-                        Fp8WeightsLine, Fp8ScalingLine, BatchLine, SequencesLine>;
+using StepKinds =
+    Kinds<StepLine, CompareLine, DivergenceLine, ReferenceLine, PaddingLine, RngLine,
+          HyperparameterLine, RecomputeLine, ExpertsLine, ScheduleLine, Fp8WeightsLine,
+          Fp8ScalingLine, BatchLine, SequencesLine, HeldLine, MasksLine, UpdatesLine, InfinityLine>;
 
 }  // namespace graphproof::record
