@@ -49,6 +49,8 @@ constexpr std::array kContext = {
     Context{"schedule", "lockstep_eager", kWithoutGraphs},
     Context{"fp8_weights", "eager_a", kWithoutGraphs},
     Context{"fp8_weights", "lockstep_eager", kWithoutGraphs},
+    Context{"fp8_scaling", "eager_a", kWithoutGraphs},
+    Context{"fp8_scaling", "lockstep_eager", kWithoutGraphs},
     Context{"experts", "eager_a", "replays are compared with the counts of lockstep_eager"},
     Context{"rng", "eager_a", "replays are compared with the states of lockstep_eager"},
 };
@@ -89,6 +91,7 @@ const std::vector<Compared> kCompared = {
     {"experts", {{"arm", "lockstep_graph"}}, "/carried", "D40.expert_ledger"},
     {"schedule", {{"arm", "lockstep_graph"}}, "/ran", "D41.schedule"},
     {"fp8_weights", {{"arm", "lockstep_graph"}}, "/copies", "D39.fp8_weights"},
+    {"fp8_scaling", {{"arm", "lockstep_graph"}}, "/updates", "D70.fp8_scaling"},
     {"compare", {{"compared", "lockstep"}}, "/equal", "D01.lockstep"},
     {"compare", {{"compared", "lockstep"}}, "/tensors", "D01.lockstep"},
     {"compare", {{"compared", "free_run"}}, "/bytes", "D01.free_run"},

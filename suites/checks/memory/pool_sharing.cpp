@@ -38,7 +38,8 @@ record::CheckResult pool_sharing(Judgement& judgement, const Attempt& attempt) {
       concat("pool ", asked));
 }
 
-/// With pool per_graph the k-th graph of every arm is captured into its k-th pool.
+/// With pool per_graph the k-th graph of every arm is captured into its k-th pool. Real packages
+/// are not asked: one call of torch.cuda.make_graphed_callables gives its graphs one pool.
 record::CheckResult pools_apart(Judgement& judgement, const Attempt& attempt) {
   if (!judgement.has_replays()) return judgement.result("", "");
   for (const RankFiles& files : attempt.ranks) {
