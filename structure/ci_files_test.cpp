@@ -10,6 +10,9 @@
 #include <sstream>
 #include <string>
 
+#include "reports/record/testing/scratch_folder.h"
+
+namespace graphproof {
 namespace {
 
 namespace fs = std::filesystem;
@@ -55,21 +58,20 @@ TEST(CiFiles, ADefectInEachOfThemIsFound) {
       {"gitlab.yml", "--run-dir nightly", "--run-folder nightly", "--run-folder"},
   };
   for (const auto& row : rows) {
-    std::string name = fs::temp_directory_path() / "graphproof-ci-files-XXXXXX";
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
+    const record::ScratchFolder folder;
+    const fs::path name = folder.path();
     fs::copy(source() / "docs/ci", name, fs::copy_options::recursive);
     std::ostringstream text;
-    text << std::ifstream(fs::path(name) / row.file).rdbuf();
+    text << std::ifstream(name / row.file).rdbuf();
     std::string changed = text.str();
     const std::size_t at = changed.find(row.from);
     ASSERT_NE(at, std::string::npos) << row.from;
-    std::ofstream(fs::path(name) / row.file)
-        << changed.replace(at, std::string(row.from).size(), row.to);
-    const Ended ended = validate(name);
+    std::ofstream(name / row.file) << changed.replace(at, std::string(row.from).size(), row.to);
+    const Ended ended = validate(name.string());
     EXPECT_EQ(ended.code, 1) << row.file << ": " << row.to << "\n" << ended.said;
     EXPECT_NE(ended.said.find(row.said), std::string::npos) << row.to << "\n" << ended.said;
-    fs::remove_all(name);
   }
 }
 
 }  // namespace
+}  // namespace graphproof

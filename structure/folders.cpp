@@ -284,7 +284,7 @@ const std::vector<Folder>& folders() {
        "Tests of the tree itself, and its generated files.",
        {"launcher/cli/help", "reports/record/evidence", "reports/record/watched",
         "structure/pages"},
-       {"workloads/engine_traits"}},
+       {"reports/record/testing", "workloads/engine_traits"}},
       {"structure/pages",
        "Pages of docs/reference, made from the tables in the code.",
        {"matrix/catalogue", "reports/outcome", "suites/checks/testing"},

@@ -66,6 +66,10 @@ void judge_eager(Advice& advice, std::optional<double> busy, std::optional<doubl
 const char* kPartial =
     "capture the parts whose shapes are fixed (attention, dense layers): dropless routing changes "
     "shapes with the data";
+// docs/findings/local-graphs-free-saved-inputs.md
+const char* kSpecification =
+    "; take Transformer Engine's layer specification, because gradients of the local one are wrong "
+    "with Megatron-Core 0.19.2";
 
 void choose_api(Advice& advice, const nlohmann::json& axes) {
   const auto word = [&](const char* axis) { return axes.value(axis, std::string()); };
@@ -80,12 +84,13 @@ void choose_api(Advice& advice, const nlohmann::json& axes) {
   } else if (subject == "reference" || subject == "megatron_core") {
     if (dropless) {
       advice.api = "Megatron-Core, cuda_graph_impl=local per module";
-      advice.api_why = kPartial;
+      advice.api_why = std::string(kPartial) + kSpecification;
     } else if (fp8 || pipeline) {
       advice.api = "Megatron-Core, cuda_graph_impl=local per layer";
       advice.api_why =
           "it knows the order of pipeline stages and FP8 scales by itself; go on to full_iteration "
-          "if that passes and is too slow";
+          "if that passes and is too slow" +
+          std::string(kSpecification);
     } else {
       advice.api = "Megatron-Core, full_iteration";
       advice.api_why = "shapes are fixed, so one graph can have a whole iteration and gains most";
@@ -102,8 +107,7 @@ void choose_api(Advice& advice, const nlohmann::json& axes) {
     advice.api = "torch.cuda.make_graphed_callables";
     advice.api_why =
         "it keeps autograd and the training loop; torch.cuda.graph around the whole step gains "
-        "more "
-        "and leaves more to you";
+        "more and leaves more to you";
   }
 }
 
@@ -194,12 +198,11 @@ Advice advise(const RunResult& run, const CaseResult& one) {
                               "then the captures have paid for themselves"});
   } else {
     advice.answer = "not worth it";
-    advice.because = *graph_ms > *eager_ms * (1 + kNoise)
-                         ? "steps from graphs are slower than eager steps"
-                         : fmt::format(
-                               "the difference is below {}, which one run cannot tell from "
-                               "chance",
-                               percent(kNoise));
+    advice.because =
+        *graph_ms > *eager_ms * (1 + kNoise)
+            ? "steps from graphs are slower than eager steps"
+            : fmt::format("the difference is below {}, which one run cannot tell from chance",
+                          percent(kNoise));
   }
   advice.next = next_of(advice.answer);
   return advice;
@@ -216,7 +219,9 @@ Advice advise(const record::WatchedRun& run, const record::WatchedChecks& checks
   std::ranges::transform(command, command.begin(), [](unsigned char c) { return std::tolower(c); });
   if (command.find("megatron") != command.npos || command.find("pretrain_") != command.npos) {
     advice.api = "Megatron-Core, cuda_graph_impl=local per layer";
-    advice.api_why = "the command names Megatron; full_iteration gains more where shapes are fixed";
+    advice.api_why =
+        "the command names Megatron; full_iteration gains more where shapes are fixed" +
+        std::string(kSpecification);
   } else {
     advice.api = "torch.cuda.make_graphed_callables";
     advice.api_why =

@@ -97,6 +97,12 @@ TEST(Advice, TheApiFollowsFromTheCase) {
   EXPECT_NE(api({{"subject", "megatron_core"}, {"pp", 2}}).find("per layer"), std::string::npos);
   EXPECT_NE(api({{"subject", "megatron_core"}, {"dispatch", "dropless"}}).find("per module"),
             std::string::npos);
+  for (const nlohmann::json& axes :
+       std::vector<nlohmann::json>{{{"subject", "megatron_core"}, {"pp", 2}},
+                                   {{"subject", "megatron_core"}, {"dispatch", "dropless"}}})
+    EXPECT_NE(advise(gpu_run(), timed_case(kFaster, axes)).api_why.find("layer specification"),
+              std::string::npos)
+        << "local graphs of Megatron-Core 0.19.2 are wrong with the local one";
 }
 
 TEST(Advice, AWatchedRunIsJudgedByItsWindowOfTheDevice) {

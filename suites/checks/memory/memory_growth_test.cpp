@@ -183,13 +183,21 @@ TEST(HeapTrend, Rows) {
              });
 }
 
-TEST(HeapTrend, OneTableThatGrowsIsNoTrend) {
+TEST(HeapTrend, TablesThatGrowAreNoTrend) {
   const auto result = judge_one("D31.heap_trend", kTwoRanks, [](Attempt& a) {
-    for (Line& line : a.ranks[1].evidence->lines)
-      if (line.kind == "memory" && text(line, "when") == "step" && *integer(line, "step") >= 7)
-        line.fields["heap"] = line.fields["heap"].get<std::int64_t>() + (64 << 10);
+    for (Line& line : a.ranks[1].evidence->lines) {
+      if (line.kind != "memory" || text(line, "when") != "step") continue;
+      auto& heap = line.fields["heap"];
+      if (*integer(line, "step") >= 7) heap = heap.get<std::int64_t>() + (4 << 20);
+      if (*integer(line, "step") >= 9) heap = heap.get<std::int64_t>() + (180 << 10);
+    }
   });
   EXPECT_EQ(result.result, record::Result::pass) << record::to_text(result.message);
+}
+
+TEST(HeapTrend, ALossOfAPageInEveryStepIsSeen) {
+  const auto result = judge_one("D31.heap_trend", kTwoRanks, grow("heap", 4 << 10));
+  EXPECT_EQ(result.result, record::Result::fail) << record::to_text(result.message);
 }
 
 TEST(ResidentTrend, WhatEagerGrowsByIsUsual) {

@@ -5,6 +5,7 @@
 // norms over tensor parallel ranks and the tied embedding over stages.
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -97,6 +98,7 @@ class Comparison {
       const int rank = ranks[i];
       const RankFiles& files = attempt_.ranks[static_cast<std::size_t>(rank)];
       if (!lines[i] && some_only && !at_an_end(rank)) continue;
+      concerned_.insert(rank);
       if (!lines[i]) {
         judgement_.absent<HeldLine>(files, concat("of ", held.words), step);
         continue;
@@ -114,6 +116,18 @@ class Comparison {
                          .want = concat(first->digest, ", because both hold the same"),
                          .why = "copies that differ are of different models, and no later step "
                                 "makes them equal again"});
+    }
+  }
+
+  /// A rank of a middle stage may hold nothing in common with another. Then its own lines show
+  /// that.
+  void judge_others() {
+    for (const RankFiles& files : attempt_.ranks) {
+      if (concerned_.contains(files.rank)) continue;
+      if (judgement_.find<HeldLine>(files, "eager_a").empty())
+        judgement_.absent<HeldLine>(files, "of any part");
+      else
+        judgement_.confirm(files.rank);
     }
   }
 
@@ -136,6 +150,7 @@ class Comparison {
   Judgement& judgement_;
   const Attempt& attempt_;
   std::size_t compared_ = 0;
+  std::set<int> concerned_;  // ranks of which something was compared, or is missing
 };
 
 }  // namespace
@@ -151,6 +166,7 @@ record::CheckResult copies_agree(Judgement& judgement, const Attempt& attempt) {
       if (ranks.size() == 1) continue;
       for (std::int64_t step = 0; step < steps; ++step) comparison.judge(held, ranks, step);
     }
+  comparison.judge_others();
   return judgement.result(concat("the same bytes in ", comparison.compared(), " parts of ",
                                  attempt.ranks.size(), " ranks in ", steps, " steps"),
                           "equal bytes");

@@ -104,5 +104,18 @@ TEST(CopiesAgree, EachPartIsComparedWithAllRanksThatHaveIt) {
       << "each rank owns other elements";
 }
 
+TEST(CopiesAgree, AStageInTheMiddleMayHoldNothingInCommonWithAnother) {
+  const json axes = {{"impl", "none"},      {"pp", 4},
+                     {"microbatches", 4},   {"layers", 4},
+                     {"precision", "bf16"}, {"tied_embeddings", true}};
+  const auto judged = [&](const std::function<void(Attempt&)>& change) {
+    return judge_one("D80.copies_agree", axes, change).result;
+  };
+  EXPECT_EQ(judged([](Attempt&) {}), record::Result::pass);
+  EXPECT_EQ(judged([](Attempt& a) { erase(a, {.rank = 1, .kind = "held"}); }),
+            record::Result::fail);
+  EXPECT_EQ(judged(astray(3, "parameters", "tied")), record::Result::fail);
+}
+
 }  // namespace
 }  // namespace graphproof::checks
