@@ -6,6 +6,18 @@
 
 namespace graphproof::suites {
 
+void run_sections(const CaseParts& parts, const std::function<void()>& eager,
+                  const std::function<void()>& lockstep, const std::function<void()>& free) {
+  CaseScope& scope = parts.scope;
+  scope.enter(Phase::build, "", 0);
+  scope.section(Phase::build, [&] { parts.device.synchronize(); });
+  scope.section(Phase::eager, eager);
+  if (!parts.config.graphs()) return;
+  scope.section(Phase::replay, lockstep);
+  scope.section(Phase::replay, free);
+  scope.section(Phase::compare, [] {});
+}
+
 record::TensorMismatch mismatch_of(const fixtures::Mismatch& mismatch) {
   return {.tensor = mismatch.tensor,
           .element = mismatch.element,

@@ -1,13 +1,20 @@
-// Evidence lines of arms of all workloads: a comparison of two arms, and the collectives of one.
+// What the arms of all workloads share: the sections of a case that trains nothing, and the
+// evidence lines of a comparison of two arms and of the collectives of one.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "fixtures/inspect/tensor_comparison.h"
 #include "suites/arms/arm.h"
 
 namespace graphproof::suites {
+
+/// The sections of a case that trains nothing, each with its vote, as a training case has them:
+/// build, eager, and with graphs the lockstep, the free run and the comparison.
+void run_sections(const CaseParts& parts, const std::function<void()>& eager,
+                  const std::function<void()>& lockstep, const std::function<void()>& free);
 
 /// The field `mismatch` of a `compare` line.
 record::TensorMismatch mismatch_of(const fixtures::Mismatch& mismatch);

@@ -232,14 +232,7 @@ CollectiveArm& CollectiveArms::arm(std::string name, bool graph, bool free) {
 }
 
 void CollectiveArms::run() {
-  CaseScope& scope = parts_.scope;
-  scope.enter(Phase::build, "", 0);
-  scope.section(Phase::build, [&] { parts_.device.synchronize(); });
-  scope.section(Phase::eager, [&] { run_eager(); });
-  if (!parts_.config.graphs()) return;
-  scope.section(Phase::replay, [&] { run_lockstep(); });
-  scope.section(Phase::replay, [&] { run_free(); });
-  scope.section(Phase::compare, [] {});
+  run_sections(parts_, [this] { run_eager(); }, [this] { run_lockstep(); }, [this] { run_free(); });
 }
 
 void CollectiveArms::run_eager() {
