@@ -60,7 +60,7 @@ std::shared_ptr<FaultHooks> padded_row_read_as_real() {
     batch.first_read = batch.size - batch.rows;
   });
 }
-/// The sampler draws for every row of the graph.
+/// The sampler draws for every row of the graph, and the real rows get the numbers of others.
 std::shared_ptr<FaultHooks> sampler_sees_padding() {
   return fault([](PaddedBatch& batch, const workloads::Layout&) {
     if (batch.drawn > 0) batch.drawn = batch.size;

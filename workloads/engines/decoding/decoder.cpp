@@ -225,10 +225,12 @@ void Decoder::take_tokens(const requests::Step& planned, const at::Tensor& logit
                    slots = slots_.narrow(0, first, sampled);
   at::Tensor scores = chosen_from;
   if (config_.sampled) {
-    // The largest of logits with Gumbel noise is a draw from their softmax.
+    // The largest of logits with Gumbel noise is a draw from their softmax. The sampled rows are
+    // the last of those that are drawn for, because the generator of a GPU gives the first rows the
+    // same numbers however many follow.
     const at::Tensor uniform =
         at::empty({drawn, logits.size(1)}, logits.options()).uniform_(0, 1, generator_);
-    scores = scores - uniform.narrow(0, 0, sampled).log().neg().log();
+    scores = scores - uniform.narrow(0, drawn - sampled, sampled).log().neg().log();
   }
   latest_.index_copy_(0, slots, scores.argmax(1));
   slot_logits_.index_copy_(0, slots, chosen_from);
