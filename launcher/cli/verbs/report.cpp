@@ -95,12 +95,13 @@ record::ExitCode execute_report(const ReportOptions& options, Surroundings& surr
     }
   }
   for (const reports::Format* format : formats) {
-    const std::string text = format->text(result, folder);
     if (format->file.empty()) {
-      surroundings.out << text;
+      format->put(result, folder, [&](std::string_view piece) { surroundings.out << piece; });
       continue;
     }
-    record::write_atomically(folder / format->file, text);
+    record::AtomicFile file(folder / format->file);
+    format->put(result, folder, [&](std::string_view piece) { file.append(piece); });
+    file.commit();
     surroundings.out << (folder / format->file).string() << "\n";
   }
   if (formats.empty()) show_result(result, folder, surroundings, options.json);

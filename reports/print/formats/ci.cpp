@@ -3,7 +3,6 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <map>
 #include <nlohmann/json.hpp>
 
 #include "matrix/case/case.h"
@@ -108,39 +107,58 @@ std::string github_annotations(const RunResult& run) {
          "::" + github_escaped(all, false) + "\n";
 }
 
-std::string gitlab_code_quality(const RunResult& run) {
-  json list = json::array();
-  for (const CaseResult* one : failures_first(run)) {
-    const bool product = standing(one->record) == Standing::failed;
+void gitlab_code_quality(const RunResult& run, const Put& put) {
+  const auto failures = failures_first(run);
+  put("[");
+  for (std::size_t i = 0; i < failures.size(); ++i) {
+    const CaseResult& one = *failures[i];
+    const bool product = standing(one.record) == Standing::failed;
     // The same failure of the same case has the same fingerprint in every run.
     // A fault that nothing noticed has no failing check to sign.
     const std::string key =
-        one->plan.id + (one->record.observed.in("fail") ? to_text(signature(one->record))
-                                                        : std::string(one->record.verdict.text()));
-    list.push_back(
-        {{"description", record::printable(one->plan.name) + ": " + in_words(run, *one)},
-         {"check_name", one->record.verdict.text()},
-         {"fingerprint", matrix::sha256_hex(key)},
-         {"severity", product ? "critical" : "info"},
-         {"location",
-          {{"path", record::printable(run.run.matrix.name)}, {"lines", {{"begin", 1}}}}}});
+        one.plan.id + (one.record.observed.in("fail") ? to_text(signature(one.record))
+                                                      : std::string(one.record.verdict.text()));
+    const json entry = {
+        {"description", record::printable(one.plan.name) + ": " + in_words(run, one)},
+        {"check_name", one.record.verdict.text()},
+        {"fingerprint", matrix::sha256_hex(key)},
+        {"severity", product ? "critical" : "info"},
+        {"location",
+         {{"path", record::printable(run.run.matrix.name)}, {"lines", {{"begin", 1}}}}}};
+    put((i == 0 ? "\n" : ",\n") + entry.dump());
   }
-  return list.dump(2) + "\n";
+  put("\n]\n");
 }
 
-std::string ctrf(const RunResult& run) {
-  json tests = json::array();
-  std::map<std::string, int> counts = {
-      {"passed", 0}, {"failed", 0}, {"pending", 0}, {"skipped", 0}, {"other", 0}};
-  for (const CaseResult& one : run.cases) {
-    // What infrastructure or an end of the run kept from running is neither passed nor failed.
+void ctrf(const RunResult& run, const Put& put) {
+  // What infrastructure or an end of the run kept from running is neither passed nor failed.
+  const auto status_of = [](const CaseResult& one) -> const char* {
     const Standing now = standing(one.record);
-    const std::string status = one.record.verdict.in("skipped")         ? "skipped"
-                               : one.record.verdict.text() == "not_run" ? "pending"
-                               : now == Standing::acceptable            ? "passed"
-                               : now == Standing::failed                ? "failed"
-                                                                        : "other";
-    ++counts[status];
+    return one.record.verdict.in("skipped")         ? "skipped"
+           : one.record.verdict.text() == "not_run" ? "pending"
+           : now == Standing::acceptable            ? "passed"
+           : now == Standing::failed                ? "failed"
+                                                    : "other";
+  };
+  const std::int64_t start = epoch_ms(run.run.started);
+  json total = {{"tests", run.cases.size()},
+                {"passed", 0},
+                {"failed", 0},
+                {"pending", 0},
+                {"skipped", 0},
+                {"other", 0},
+                {"start", start},
+                {"stop", start + std::llround(run.wall_seconds * 1000)}};
+  for (const CaseResult& one : run.cases) {
+    json& count = total[status_of(one)];
+    count = count.get<int>() + 1;
+  }
+  put("{\"reportFormat\": \"CTRF\", \"specVersion\": \"0.0.0\", \"results\": {\n\"tool\": " +
+      json({{"name", "graphproof"}}).dump() + ",\n\"summary\": " + total.dump() +
+      ",\n\"tests\": [");
+  for (std::size_t i = 0; i < run.cases.size(); ++i) {
+    const CaseResult& one = run.cases[i];
+    const std::string status = status_of(one);
     json test = {{"name", record::printable(one.plan.name)},
                  {"status", status},
                  {"duration", std::llround(one.record.seconds * 1000)},
@@ -149,19 +167,9 @@ std::string ctrf(const RunResult& run) {
                  {"flaky", one.record.verdict.text() == "flaky"},
                  {"extra", {{"id", one.plan.id}}}};
     if (status != "passed") test["message"] = in_words(run, one);
-    tests.push_back(std::move(test));
+    put((i == 0 ? "\n" : ",\n") + test.dump());
   }
-  const std::int64_t start = epoch_ms(run.run.started);
-  json total = {{"tests", run.cases.size()},
-                {"start", start},
-                {"stop", start + std::llround(run.wall_seconds * 1000)}};
-  for (const auto& [status, count] : counts) total[status] = count;
-  const json document = {
-      {"reportFormat", "CTRF"},
-      {"specVersion", "0.0.0"},
-      {"results",
-       {{"tool", {{"name", "graphproof"}}}, {"summary", total}, {"tests", std::move(tests)}}}};
-  return document.dump(2) + "\n";
+  put("\n]}}\n");
 }
 
 }  // namespace graphproof::reports

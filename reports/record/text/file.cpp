@@ -11,6 +11,9 @@
 namespace graphproof::record {
 namespace {
 
+/// Pieces shorter than this are collected: a write costs far more than a copy.
+constexpr std::size_t kPiece_bytes = 1 << 16;
+
 /// A file descriptor that closes itself.
 struct Descriptor {
   int value;
@@ -125,6 +128,22 @@ void AtomicFile::give_up() {
 }
 
 void AtomicFile::append(std::string_view text) {
+  // A large text is written from where it is.
+  if (text.size() < kPiece_bytes) {
+    pending_ += text;
+    if (pending_.size() >= kPiece_bytes) flush();
+    return;
+  }
+  flush();
+  write(text);
+}
+
+void AtomicFile::flush() {
+  write(pending_);
+  pending_.clear();
+}
+
+void AtomicFile::write(std::string_view text) {
   while (!text.empty()) {
     const ssize_t written = ::write(descriptor_, text.data(), text.size());
     if (written < 0 && errno == EINTR) continue;
@@ -134,6 +153,7 @@ void AtomicFile::append(std::string_view text) {
 }
 
 void AtomicFile::commit(Survives survives) {
+  flush();
   // The bytes must be on the disk before the rename is, which could otherwise be written first.
   if (survives == Survives::power_failure && ::fsync(descriptor_) != 0) give_up();
   if (::rename(temporary_.c_str(), file_.c_str()) != 0) give_up();

@@ -39,8 +39,9 @@ Lines read_lines(const std::filesystem::path& file);
 enum class Survives { kill, power_failure };
 
 /// Writes a temporary file in the same folder, and commit() renames it to `file`. Each function
-/// throws WriteError with the cause, such as no space left. Without commit() the old content is
-/// unchanged and the temporary file is removed. For one thread.
+/// throws WriteError with the cause, such as no space left. Small pieces are collected before they
+/// are written. Without commit() the old content is unchanged and the temporary file is removed.
+/// For one thread.
 class AtomicFile {
  public:
   explicit AtomicFile(std::filesystem::path file);
@@ -54,8 +55,11 @@ class AtomicFile {
 
  private:
   [[noreturn]] void give_up();
+  void flush();
+  void write(std::string_view text);
 
   const std::filesystem::path file_, temporary_;
+  std::string pending_;  // not yet written
   int descriptor_ = -1;  // -1 after commit() and after an error
 };
 
