@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdlib>
+#include <fstream>
 #include <memory>
 
 #include "launcher/cli/bundle/redaction.h"
@@ -54,15 +55,26 @@ void hide_names(Redaction& redact, const record::Run& run) {
       redact.hide(name, "USER");
 }
 
+/// The last bytes of a file, which may be larger than memory.
+std::string end_of(const fs::path& file, std::size_t bytes) {
+  std::ifstream in(file, std::ios::binary);
+  in.seekg(-static_cast<std::streamoff>(bytes), std::ios::end);
+  std::string text(bytes, '\0');
+  in.read(text.data(), static_cast<std::streamsize>(bytes));
+  text.resize(static_cast<std::size_t>(in.gcount()));
+  return text;
+}
+
 void add_file(Bundle& bundle, const fs::path& file, const std::string& name, Redaction& redact) {
-  std::string text = record::read_text(file);
+  const bool whole = fs::file_size(file) <= kLongest;
+  std::string text = whole ? record::read_text(file) : end_of(file, kEnd);
   if (text.find('\0') != text.npos) {
     bundle.left_out.push_back(name);
     return;
   }
-  if (text.size() > kLongest) {
-    const std::size_t line = text.find('\n', text.size() - kEnd);
-    text.erase(0, line == text.npos ? text.size() - kEnd : line + 1);
+  if (!whole) {
+    const std::size_t line = text.find('\n');
+    text.erase(0, line == text.npos ? 0 : line + 1);
     bundle.cut.push_back(name);
   }
   bundle.files[name] = redact(text);

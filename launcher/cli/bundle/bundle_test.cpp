@@ -109,6 +109,29 @@ TEST_F(BundleTest, TheSameCaseGivesTheSameArchiveAndNoFileIsReplaced) {
   EXPECT_NE(third.err.find("exists"), std::string::npos) << third.err;
 }
 
+TEST_F(BundleTest, OfALogOfAGigabyteTheEndIsPacked) {
+  const std::string id = run_case();
+  const fs::path run = fs::canonical(top / "runs/latest");
+  for (const auto& entry : fs::recursive_directory_iterator(run)) {
+    if (entry.path().filename() != "starter.log") continue;
+    std::ofstream log(entry.path(), std::ios::binary | std::ios::in);
+    log.seekp(1'000'000'000);  // a hole, which needs no space on the disk
+    for (int line = 0; line < 100'000; ++line) log << "line " << line << " of the end of the log\n";
+  }
+  const fs::path archive = top / "case.tar.gz";
+  const Printed printed = cli({"bundle", id, "--file", archive});
+  ASSERT_EQ(printed.exit_code, 0) << printed.err;
+  const auto texts = unpacked(archive);
+  const std::string& log = texts.at("batch/starter.log");
+  EXPECT_LE(log.size(), std::size_t{1} << 20);
+  EXPECT_TRUE(log.starts_with("line ")) << log.substr(0, 40);
+  EXPECT_TRUE(log.ends_with("line 99999 of the end of the log\n"));
+  const std::string& readme = texts.at("README.md");
+  const std::size_t cut = readme.find("Only the last 1 MiB of these are here");
+  ASSERT_NE(cut, std::string::npos) << readme;
+  EXPECT_NE(readme.find("batch/starter.log", cut), std::string::npos) << readme;
+}
+
 TEST_F(BundleTest, ACaseThatDidNotRunIsNamed) {
   const Printed printed = cli({"bundle", "impl=manual,tp=2"});
   EXPECT_EQ(printed.exit_code, 2);
