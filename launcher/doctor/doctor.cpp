@@ -39,6 +39,8 @@ constexpr std::int64_t kOpenFiles = 1024;
 // The driver itself uses less than this on an idle GPU.
 constexpr std::int64_t kGpuUsed_bytes = kGiB;
 constexpr std::int64_t kLoader_ms = 10000;
+// A rank that loads LibTorch, makes a context and computes one step takes seconds.
+constexpr std::int64_t kStep_ms = 60000;
 
 std::optional<std::int64_t> free_bytes(const fs::path& folder) {
   struct statvfs facts;
@@ -141,6 +143,33 @@ std::vector<std::string> loaded_libraries(const fs::path& program) {
     // A missing program is reported by another check.
   }
   return {found.begin(), found.end()};
+}
+
+RankLibraries rank_libraries(const fs::path& rank_program) {
+  RankLibraries libraries;
+  std::set<std::string> files;
+  const auto add = [&files](const std::string& path) {
+    std::error_code error;
+    const fs::path file = fs::canonical(path, error);
+    if (!error && fs::is_regular_file(file, error)) files.insert(file);
+  };
+  for (const std::string& path : loaded_libraries(rank_program)) add(path);
+  try {
+    const Output output = run_to_end({{rank_program, "--libraries"}, own_environment()}, kStep_ms);
+    std::istringstream lines(output.out);
+    for (std::string line; std::getline(lines, line);)
+      if (line.starts_with("/")) add(line);
+    if (output.timed_out)
+      libraries.incomplete = "no answer in " + std::to_string(kStep_ms / 1000) + " s";
+    else if (output.exit != Exit{})
+      libraries.incomplete = (output.exit.signalled ? "signal " : "exit code ") +
+                             std::to_string(output.exit.value) + " of " +
+                             rank_program.filename().string() + " --libraries";
+  } catch (const std::system_error& error) {
+    libraries.incomplete = error.what();
+  }
+  libraries.paths.assign(files.begin(), files.end());
+  return libraries;
 }
 
 HostFacts look_at_host(const fs::path& folder, const std::string& device, int slots,

@@ -55,6 +55,15 @@ struct HostFacts {
 /// The files that the dynamic loader would map for `program`, sorted; empty if it can't be started.
 std::vector<std::string> loaded_libraries(const std::filesystem::path& program);
 
+/// The library files of the ranks, sorted.
+struct RankLibraries {
+  std::vector<std::string> paths;
+  std::string
+      incomplete;  // why those that are opened during a step are missing; "" if they are not
+};
+/// Those that the dynamic loader maps, and those that a rank has open after a step on its device.
+RankLibraries rank_libraries(const std::filesystem::path& rank_program);
+
 /// Looks at the host. Starts nothing but the dynamic loader on `rank_program`, if given. Takes a
 /// few seconds at most.
 HostFacts look_at_host(const std::filesystem::path& folder, const std::string& device, int slots,

@@ -171,7 +171,7 @@ nlohmann::ordered_json to_json(const Qualification& qualification) {
     Json one = {{"image", stack.image},       {"source", stack.source},
                 {"host", stack.host},         {"sound", stack.sound},
                 {"troubles", stack.troubles}, {"versions", Json::object()},
-                {"libraries", Json::array()}};
+                {"libraries", Json::array()}, {"libraries_incomplete", stack.libraries_incomplete}};
     for (const Stage& stage : qualification.stages)
       if (stage.image == stack.image && stage.summary && one["versions"].empty())
         one["versions"] = versions_of(stage.summary->stack);

@@ -36,7 +36,7 @@ struct Stage {
   bool shown() const;
 };
 
-/// A file that the ranks load.
+/// A library file that the ranks load.
 struct Library {
   std::string path, sha256;
 };
@@ -49,6 +49,7 @@ struct QualifiedStack {
   std::vector<std::string> troubles;  // what the doctor found that is not well
   bool sound = true;                  // the doctor found no failure
   std::vector<Library> libraries;
+  std::string libraries_incomplete;  // why some are missing; empty if none is known to be
 };
 
 /// The comparison of a stage in two images.

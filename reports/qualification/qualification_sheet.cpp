@@ -105,6 +105,8 @@ Part stack_of(const nlohmann::ordered_json& value) {
                          ? "not known"
                          : fmt::format("{} files; qualification.json has their digests",
                                        one.at("libraries").size()));
+    const std::string incomplete = one.at("libraries_incomplete");
+    if (!incomplete.empty()) row("libraries opened during a step", "not known: " + incomplete);
     for (const auto& trouble : one.at("troubles")) row("doctor", trouble);
   }
   return part;

@@ -2,12 +2,13 @@
 // again and finds the first tensor in which the graph arm differs from eager. `--fingerprint`
 // prints the stack as one JSON object. `--all-reduce FOLDER` tests a sum over all ranks, for
 // `graphproof doctor` (all_reduce.h). `--operators` lists the operators that the workloads call,
-// one per line.
+// and `--libraries` the library files that are mapped after they were called, one per line.
 #include <malloc.h>
 
 #include <algorithm>
 #include <csignal>
 #include <cstdlib>
+#include <fstream>
 #include <iostream>
 #include <set>
 #include <string_view>
@@ -31,7 +32,8 @@ using namespace graphproof;
 
 constexpr std::string_view kUsage =
     "usage: graphproof-rank-" GRAPHPROOF_DEVICE_NAME
-    " --batch FILE | --divergence FILE | --all-reduce FOLDER | --fingerprint | --operators";
+    " --batch FILE | --divergence FILE | --all-reduce FOLDER | --fingerprint | --operators |"
+    " --libraries";
 
 /// A step with all features on, so that no operator is missing.
 void run_every_operator(capture::Device& device) {
@@ -62,12 +64,28 @@ int print_operators() {
   return suites::kExitDone;
 }
 
+/// cuBLAS, cuDNN and others open parts of themselves when they are first needed, so a step runs
+/// first.
+int print_libraries() {
+  run_every_operator(*capture::make_device(0));
+  std::set<std::string> files;
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    const std::size_t path = line.find('/');
+    if (path != line.npos && line.find(".so", path) != line.npos) files.insert(line.substr(path));
+  }
+  for (const std::string& file : files) std::cout << file << "\n";
+  std::cout << std::flush;
+  return suites::kExitDone;
+}
+
 int run(const std::vector<std::string_view>& arguments) {
   if (arguments.size() == 1 && arguments[0] == "--fingerprint") {
     std::cout << suites::fingerprint().dump() << std::endl;
     return suites::kExitDone;
   }
   if (arguments.size() == 1 && arguments[0] == "--operators") return print_operators();
+  if (arguments.size() == 1 && arguments[0] == "--libraries") return print_libraries();
   const suites::RankProgram program{.device = GRAPHPROOF_DEVICE_NAME,
                                     .make_device = capture::make_device};
   if (arguments.size() == 2 && arguments[0] == "--all-reduce")

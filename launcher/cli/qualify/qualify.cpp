@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <ctime>
 #include <memory>
@@ -22,6 +23,7 @@
 #include "matrix/plan/listing.h"
 #include "reports/analysis/compare.h"
 #include "reports/analysis/gates.h"
+#include "reports/outcome/faults.h"
 #include "reports/record/text/file.h"
 
 namespace graphproof::cli {
@@ -30,14 +32,18 @@ namespace {
 namespace fs = std::filesystem;
 using reports::Qualification;
 
-constexpr const char* kStages = "faults,constraints,hazards,layouts,subjects";
+/// The stages that are run unless --stages names others; of the last two those that are profiles.
+constexpr std::array kStages = {"faults",   "constraints", "hazards", "layouts",
+                                "subjects", "performance", "soak"};
+/// The checks that judge times have this detector.
+constexpr std::string_view kPerformanceDetector = "D44";
 // Signing one short file; a program that asks for a password gets no answer and is ended.
 constexpr std::int64_t kMinisign_ms = 60'000;
 
 struct QualifyOptions {
-  std::string stages = kStages, device, with, program = "graphproof";
+  std::string device, with, program = "graphproof";
   std::vector<std::string> images;
-  std::optional<std::string> run_dir, resume, minisign;
+  std::optional<std::string> stages, run_dir, resume, minisign;
   int parts = 8;
   bool json = false;
 };
@@ -89,6 +95,13 @@ std::map<std::string, std::string> profiles(const matrix::Catalogue& catalogue) 
   return all;
 }
 
+std::string default_stages(const std::map<std::string, std::string>& known) {
+  std::string list;
+  for (const char* name : kStages)
+    if (known.contains(name)) list += (list.empty() ? "" : ",") + std::string(name);
+  return list;
+}
+
 std::vector<std::string> stages_of(const std::string& text,
                                    const std::map<std::string, std::string>& known) {
   std::vector<std::string> names, list;
@@ -99,12 +112,12 @@ std::vector<std::string> stages_of(const std::string& text,
       throw matrix::InputError(
           {known.contains(name) ? "a stage is named twice" : "no such stage", "`" + name + "`",
            "profiles, separated by commas: " + matrix::listed(names), "a stage is a profile",
-           matrix::suggestion(name, names, std::string("--stages ") + kStages)});
+           matrix::suggestion(name, names, "--stages " + default_stages(known))});
     list.push_back(name);
   }
   if (list.empty())
     throw matrix::InputError({"no stage", "`" + text + "`", "one stage or more", "",
-                              std::string("--stages ") + kStages});
+                              "--stages " + default_stages(known)});
   return list;
 }
 
@@ -116,13 +129,14 @@ Request new_request(const QualifyOptions& options, const Surroundings& surroundi
   if (options.parts < 1)
     throw matrix::InputError({"--parts is out of range", std::to_string(options.parts), "1 or more",
                               "", "leave it out"});
+  const std::map<std::string, std::string> known = profiles(surroundings.catalogue);
   Request request{.id = new_run_id(),
                   .started = launcher::utc_text(std::time(nullptr)),
                   .device = options.device,
                   .with = options.with,
                   .program = options.program,
                   .command = surroundings.command_line,
-                  .stages = stages_of(options.stages, profiles(surroundings.catalogue)),
+                  .stages = stages_of(options.stages.value_or(default_stages(known)), known),
                   .images = options.images,
                   .options = surroundings.words,
                   .parts = options.parts};
@@ -174,6 +188,7 @@ reports::QualifiedStack stack_from(const nlohmann::json& doctor, const fs::path&
                       one.at("want").get<std::string>(), one.at("why").get<std::string>()));
   for (const nlohmann::json& one : doctor.value("libraries", nlohmann::json::array()))
     stack.libraries.push_back({one.at("path"), one.at("sha256")});
+  stack.libraries_incomplete = doctor.value("libraries_incomplete", "");
   if (!fs::exists(recorded)) {
     record::write_atomically(recorded, doctor.dump(2) + "\n");
     return stack;
@@ -212,6 +227,19 @@ bool on_one_node(const StageCommands& commands, const std::vector<reports::Stage
     const fs::path file = commands.folder / stage.folder / "run.json";
     return !fs::exists(file) ||
            record::run_from(record::read_json(file), file.string()).engine == "local";
+  });
+}
+
+/// Whether a case of some stage had a limit for its times that was judged.
+bool judges_times(const Qualification& qualification) {
+  const auto judged = [](const record::SummaryCase& one) {
+    return std::ranges::any_of(one.checks, [](const auto& check) {
+      return reports::of_detector(check.first, std::string(kPerformanceDetector)) &&
+             (check.second == record::Result::pass || check.second == record::Result::fail);
+    });
+  };
+  return std::ranges::any_of(qualification.stages, [&](const reports::Stage& stage) {
+    return stage.summary && std::ranges::any_of(stage.summary->cases, judged);
   });
 }
 
@@ -301,17 +329,18 @@ record::ExitCode execute_qualify(const QualifyOptions& options, Surroundings& su
   if (commands.starts.size() == 2)
     for (const std::string& name : request.stages)
       qualification.comparisons.push_back(comparison_of(commands, name));
-  for (const std::string& name : stages_of(kStages, meanings))
+  for (const std::string name : kStages)
     if (std::ranges::count(request.stages, name) == 0)
-      qualification.not_asked.push_back({"stage " + name, "--stages did not name it"});
+      qualification.not_asked.push_back(
+          {"stage " + name, meanings.contains(name) ? "--stages did not name it"
+                                                    : "this graphproof has no such profile"});
   if (!request.options.empty())
     qualification.not_asked.push_back(
         {"cases that the options of the runs leave out",
          fmt::format("the runs were given {}", fmt::join(request.options, " "))});
-  qualification.not_asked.push_back(
-      {"memory and numbers over hours", "graphproof has no stage for a soak test"});
-  qualification.not_asked.push_back(
-      {"whether graphs are fast enough", "graphproof has no stage that judges performance"});
+  if (!judges_times(qualification))
+    qualification.not_asked.push_back(
+        {"whether graphs are fast enough", "no case that ran has a limit for its times"});
   qualification.one_node = on_one_node(commands, qualification.stages);
   request.seconds +=
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -344,7 +373,7 @@ Action declare_qualify(CLI::App& app) {
   const auto options = std::make_shared<QualifyOptions>();
   app.add_option("--stages", options->stages,
                  "profiles, separated by commas (default: faults, constraints, hazards, layouts, "
-                 "subjects)")
+                 "subjects; performance and soak if they are profiles)")
       ->type_name("LIST");
   app.add_option("--device", options->device,
                  "where the cases run (default: auto; cuda in an image)")

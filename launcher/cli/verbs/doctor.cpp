@@ -37,12 +37,17 @@ record::ExitCode execute_doctor(const DoctorOptions& options, Surroundings& surr
   const std::vector<launcher::Finding> findings = launcher::examine(facts);
   const auto health = launcher::worst(findings);
   auto libraries = nlohmann::ordered_json::array();
+  launcher::RankLibraries found;
   if (options.libraries && !device.rank_program.empty())
-    for (const std::string& path : launcher::loaded_libraries(device.rank_program))
-      libraries.push_back({{"path", path}, {"sha256", sha256_of_file(path)}});
+    found = launcher::rank_libraries(device.rank_program);
+  for (const std::string& path : found.paths)
+    libraries.push_back({{"path", path}, {"sha256", sha256_of_file(path)}});
   if (options.json) {
     nlohmann::ordered_json value = launcher::to_json(facts, findings);
-    if (options.libraries) value["libraries"] = libraries;
+    if (options.libraries) {
+      value["libraries"] = libraries;
+      value["libraries_incomplete"] = found.incomplete;
+    }
     surroundings.out << value.dump(2) << "\n";
   } else {
     if (!device.rank_program.empty())
@@ -56,6 +61,9 @@ record::ExitCode execute_doctor(const DoctorOptions& options, Surroundings& surr
     for (const auto& one : libraries)
       surroundings.out << one.at("sha256").get<std::string>() << "  "
                        << record::printable(one.at("path").get<std::string>()) << "\n";
+    if (!found.incomplete.empty())
+      surroundings.out << "libraries that are opened during a step are missing: "
+                       << record::printable(found.incomplete) << "\n";
     surroundings.out << fmt::format("{}: {} ({} slots on {})\n", facts.host, launcher::name(health),
                                     facts.slots, facts.device);
   }

@@ -47,7 +47,7 @@ constexpr std::array kVerbs = {
     Verb{.name = "qualify",
          .group = VerbGroup::run,
          .needs = Needs::ranks,
-         .meaning = "may this stack be used? several profiles, and one sheet",
+         .meaning = "run several profiles and say whether the stack may be used",
          .details = "Asks the doctor, then runs each stage as a run of its own below the folder. A "
                     "stage that fails does not stop the others. The sheet (qualification.html, "
                     ".md, .json, .txt) says what was shown, and what was not and why. SHA256SUMS "
