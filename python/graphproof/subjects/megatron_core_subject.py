@@ -16,8 +16,15 @@ from graphproof.learning_rate import Chained
 from graphproof.message import Error
 from graphproof.subject import Captured, Subject, gradient_of
 from graphproof.subjects import megatron_core_config as translated
+from graphproof.subjects.fp8_state import forget_fp8_state
 from graphproof.subjects.training import accept_streams_of_accumulators
 from graphproof.subjects.translation import require
+
+# What a runner of impl local keeps of its captures. The captured outputs have an autograd graph whose
+# nodes refer to the parameters, and by their hooks to the model: a cycle that no collector sees.
+HELD_BY_RUNNERS = ("fwd_graph", "bwd_graph", "fwd_graph_outputs", "fwd_graph_output_surface",
+                   "fwd_graph_input_surface", "fwd_graph_input_args", "fwd_graph_input_kwargs",
+                   "static_grad_outputs", "static_grad_inputs", "params_to_backprop")
 
 _initialized = []  # the process has Megatron-Core's groups
 _allocations = []  # one entry for each time that impl local has allocated in the pool of its graphs
@@ -209,13 +216,15 @@ class MegatronTraining:
         return full_cuda_graph.FullCudaGraphWrapper.cuda_graph["training"] is not None
 
     def close(self) -> None:
-        """Deletes the graphs from where Megatron-Core keeps them, and its cache of rotary
-        embeddings, which holds modules of every model that has run. No other arm has graphs by
-        then."""
+        """Deletes the graphs from where Megatron-Core keeps them, its cache of rotary embeddings,
+        which holds modules of every model that has run, and Transformer Engine's list of scales.
+        No other arm has graphs by then, and none runs any more."""
         from megatron.core import full_cuda_graph
         modules = [module for chunk in self.chunks for module in chunk.modules()]
         for forward in {type(module).forward for module in modules}:
             getattr(forward, "cache_clear", lambda: None)()
+        if self.case.precision in translated.RECIPES:
+            forget_fp8_state()
         if not self.case.graph_arm:
             return
         torch.cuda.synchronize()
@@ -228,7 +237,6 @@ class MegatronTraining:
         elif self.helper is not None and self.helper.graphs_created():
             self.helper.delete_cuda_graphs()
 
-
     @staticmethod
     def _delete_local_graphs(modules: list) -> None:
         """What delete_cuda_graphs leaves: it takes graphs from the runners that are not captured
@@ -240,11 +248,17 @@ class MegatronTraining:
         for module in modules:
             manager = getattr(module, "cudagraph_manager", None)
             for runner in manager.cudagraph_runners if manager is not None else ():
-                runner.fwd_graph = runner.bwd_graph = None
+                empty_runner(runner)
         while _allocations:
             _allocations.pop()
             torch._C._cuda_releasePool(torch.cuda.current_device(), pool)
         cuda_graphs.fwd_buffer_reuse_ref_count = cuda_graphs.bwd_buffer_reuse_ref_count = 0
+
+
+def empty_runner(runner) -> None:
+    """Takes from a runner of impl local what it holds of its captures."""
+    for name in HELD_BY_RUNNERS:
+        setattr(runner, name, None)
 
 
 def optimizer_of_torch(optimizer):

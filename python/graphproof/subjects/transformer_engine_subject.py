@@ -13,6 +13,7 @@ from torch import nn
 
 from graphproof.case import Case
 from graphproof.subject import Captured, Subject
+from graphproof.subjects.fp8_state import forget_fp8_state
 from graphproof.subjects.gpt import DROPOUT, make_batch
 from graphproof.subjects.torch_subject import graphs_made
 from graphproof.subjects.training import Training, accept_streams_of_accumulators
@@ -138,6 +139,10 @@ class TeTraining(Training):
 
         return Captured(step=step, close=close)
 
+    def close(self) -> None:
+        if self.recipe is not None:
+            forget_fp8_state()
+
 
 def build(case: Case) -> Subject:
     """The subject of a case. Error for axes without a counterpart in Transformer Engine."""
@@ -155,4 +160,4 @@ def build(case: Case) -> Subject:
     return Subject(model=training.model, step=training.step, optimizer=training.optimizer,
                    batch=lambda step: make_batch(case, step), layers=training.layers,
                    capture=training.capture, keeps_masks=False, compares_buffers=False,
-                   unobserved=unobserved)
+                   unobserved=unobserved, close=training.close)
