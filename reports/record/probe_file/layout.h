@@ -28,7 +28,13 @@ enum class State : std::uint32_t {
   ended = 3,  ///< the process ran its exit handlers
 };
 
-enum class RecordType : std::uint32_t { line = 1, executable = 2, thread = 3, tally = 4 };
+enum class RecordType : std::uint32_t {
+  line = 1,
+  executable = 2,
+  thread = 3,
+  tally = 4,
+  series = 5
+};
 
 struct RecordHeader {
   std::uint32_t bytes = 0;  ///< of the payload, without padding
@@ -87,6 +93,30 @@ struct TallyCounters {
   std::int64_t tally = 0;  ///< number in the process, from 1
   std::int64_t count = 0, sum = 0;
   std::int64_t first_ns = 0, last_ns = 0;
+};
+
+/// What a process held, looked at again and again over its run. Places are counts of launches. When
+/// the room is used up, every second point is left out and the distance doubles: points stay evenly
+/// spread over the whole run, whatever its length. A process that is killed meanwhile leaves points
+/// that are not in order.
+struct SeriesCounters {
+  static constexpr std::int64_t kMostPoints = 64;
+  static constexpr int kValues = 4;
+
+  struct Point {
+    std::int64_t launches = 0, t_ns = 0;
+    std::int64_t values[kValues] = {};  ///< -1 where it was not seen
+  };
+
+  std::int64_t series = 0;  ///< what the values are: SeriesOf
+  std::int64_t distance = 1;
+  std::int64_t count = 0;
+  Point points[kMostPoints] = {};
+};
+
+enum class SeriesOf : std::int64_t {
+  process = 1,    ///< anonymous resident bytes, device and host bytes of the driver, descriptors
+  allocator = 2,  ///< of PyTorch: allocated bytes, reserved bytes
 };
 
 struct Header {

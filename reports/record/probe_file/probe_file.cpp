@@ -47,6 +47,9 @@ void add_record(Contents& contents, RecordType type, std::string_view payload) {
       contents.tallies[counters.tally] = counters;
       return;
     }
+    case RecordType::series:
+      contents.series.push_back(counters_of<SeriesCounters>(payload));
+      return;
   }
   contents.dropped.push_back("a record has the unknown type " +
                              std::to_string(static_cast<std::uint32_t>(type)));
@@ -78,6 +81,7 @@ Contents read(const std::filesystem::path& file) {
                     .executables = {},
                     .threads = {},
                     .tallies = {},
+                    .series = {},
                     .dropped = {}};
   if (bytes.size() < sizeof(Header)) refuse(file, std::to_string(bytes.size()) + " bytes");
   std::memcpy(&contents.header, bytes.data(), sizeof(Header));

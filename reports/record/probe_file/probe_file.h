@@ -26,7 +26,8 @@ struct Contents {
   std::map<std::int64_t, ExecutableCounters> executables;  ///< by their number
   std::vector<ThreadCounters> threads;
   std::map<std::int64_t, TallyCounters> tallies;  ///< by their number
-  std::vector<std::string> dropped;               ///< what was left out and why, one sentence each
+  std::vector<SeriesCounters> series;
+  std::vector<std::string> dropped;  ///< what was left out and why, one sentence each
 
   /// Lines of `kind`, in order.
   std::vector<const Line*> of(std::string_view kind) const;

@@ -97,6 +97,8 @@ class Conversion {
       if (line.kind == "python_capture") python_capture_made(line.fields);
       if (line.kind == "python_capture_failed") python_capture_failed(line.fields);
       if (line.kind == "graph") take<WatchedGraphLine>(line);
+      if (line.kind == "graph_order") take<GraphOrderLine>(line);
+      if (line.kind == "race") take<GraphRaceLine>(line);
       if (line.kind == "executable") executable(line.fields);
       if (line.kind == "launch_stream")
         streams_[integer(line.fields, "executable")].push_back(text(line.fields, "stream"));
@@ -105,12 +107,14 @@ class Conversion {
       if (line.kind == "operands") operands(line);
       if (line.kind == "operand_released") take<OperandReleasedLine>(line);
       if (line.kind == "memory") memory(line);
+      if (line.kind == "concurrent_launches") concurrent_launches(line);
       if (line.kind == "communicator") take<CommunicatorLine>(line);
       if (line.kind == "nccl_call") nccl_call(line);
       if (line.kind == "teardown") teardown(line);
     }
     for (auto& [number, capture] : captures_) add(std::move(capture));
     for (const auto& [number, counters] : from_.executables) replays(counters);
+    for (const probe_file::SeriesCounters& counters : from_.series) series(counters);
     return std::move(into_);
   }
 
@@ -180,6 +184,11 @@ class Conversion {
                             .lines_lost = static_cast<std::int64_t>(header.lines_lost)};
     for (const auto& [name, value] : object_of(start, "settings").items())
       if (value.is_string()) line.settings[name] = value.get<std::string>();
+    if (const auto launch = first("first_launch")) {
+      line.kernels_before_graphs = integer(*launch, "kernels");
+      line.launches_ordered =
+          value_of<bool>(*launch, "order") && from_.of("launch_order_lost").empty();
+    }
     if (const auto exit = first("exit")) line.exit_status = integer(*exit, "status");
     for (const auto* device : from_.of("device"))
       line.pageable_memory_access = line.pageable_memory_access.value_or(true) &&
@@ -440,10 +449,44 @@ class Conversion {
                                  {"seconds", seconds(integer(line.fields, "t_ns"))}});
   }
 
-  void nccl_call(const probe_file::Line& line) {
+  void series(const probe_file::SeriesCounters& counters) {
+    using Of = probe_file::SeriesOf;
+    const std::vector<std::string_view> names =
+        counters.series == static_cast<std::int64_t>(Of::process)
+            ? std::vector<std::string_view>{"resident", "device", "host", "descriptors"}
+        : counters.series == static_cast<std::int64_t>(Of::allocator)
+            ? std::vector<std::string_view>{"allocated", "reserved"}
+            : std::vector<std::string_view>{};
+    const std::int64_t count =
+        std::clamp<std::int64_t>(counters.count, 0, probe_file::SeriesCounters::kMostPoints);
+    for (std::size_t value = 0; value < names.size(); ++value) {
+      MemorySeriesLine line{.what = std::string(names[value])};
+      for (std::int64_t index = 0; index < count; ++index) {
+        const probe_file::SeriesCounters::Point& point = counters.points[index];
+        if (point.values[value] < 0) continue;
+        // Out of order where the process was killed while points were left out.
+        if (!line.launches.empty() && point.launches <= line.launches.back()) continue;
+        line.launches.push_back(point.launches);
+        line.seconds.push_back(seconds(point.t_ns));
+        line.values.push_back(point.values[value]);
+      }
+      if (!line.values.empty()) add(std::move(line));
+    }
+  }
+
+  /// How often what a line describes happened.
+  std::int64_t count_of(const probe_file::Line& line) const {
     const auto found = from_.tallies.find(integer(line.fields, "tally"));
-    take<NcclCallLine>(
-        line, {{"count", found != from_.tallies.end() ? found->second.count : std::int64_t{1}}});
+    return found != from_.tallies.end() ? found->second.count : 1;
+  }
+
+  void concurrent_launches(const probe_file::Line& line) {
+    take<ConcurrentLaunchesLine>(
+        line, {{"count", count_of(line)}, {"seconds", seconds(integer(line.fields, "t_ns"))}});
+  }
+
+  void nccl_call(const probe_file::Line& line) {
+    take<NcclCallLine>(line, {{"count", count_of(line)}});
   }
 
   void teardown(const probe_file::Line& line) {

@@ -171,6 +171,69 @@ struct WatchedGraphLine {
   }
 };
 
+struct GraphOrderLine {
+  static constexpr std::string_view kKind = "graph_order",
+                                    kDoc = "Which nodes of a graph may run at the same time.";
+  std::int64_t capture = 0;
+  std::string graph;
+  bool known = false;
+  std::int64_t writes = 0;
+  std::int64_t concurrent_writes = 0;
+  std::int64_t not_looked_at = 0;
+  std::int64_t possible_races = 0;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("capture", &GraphOrderLine::capture, "capture; 0 for a graph built by hand", 1, kCount);
+    field("graph", &GraphOrderLine::graph, "signature", "5566778899aabbcc", kDigest);
+    field("known", &GraphOrderLine::known, "whether the driver told its edges", true);
+    field("writes", &GraphOrderLine::writes,
+          "copies and fills of which it is known what they write", 4, kCount);
+    field("concurrent_writes", &GraphOrderLine::concurrent_writes,
+          "of these, those that other nodes may run at the same time as", 1, kCount);
+    field("not_looked_at", &GraphOrderLine::not_looked_at,
+          "of the writes, for want of time, or because nodes wait for what is no edge", 0, kCount);
+    field("possible_races", &GraphOrderLine::possible_races,
+          "kernels at the same time with a pointer into what is written, of which it was not known "
+          "yet whether they use that part",
+          0, kCount);
+  }
+};
+
+struct GraphRaceLine {
+  static constexpr std::string_view
+      kKind = "graph_race",
+      kDoc =
+          "Two nodes of a graph that no path joins and that use the same memory, which one writes.";
+  std::int64_t capture = 0;
+  std::string graph;
+  std::string write;
+  std::string address;
+  std::int64_t bytes = 0;
+  std::string other;
+  std::string other_place;
+  std::string other_address;
+  std::int64_t other_bytes = 0;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("capture", &GraphRaceLine::capture, "capture; 0 for a graph built by hand", 1, kCount);
+    field("graph", &GraphRaceLine::graph, "signature", "5566778899aabbcc", kDigest);
+    field("write", &GraphRaceLine::write, "the copy or fill that writes", "memcpy", kFilled);
+    field("address", &GraphRaceLine::address, "where it begins to write", "0x7f0000000200",
+          kFilled);
+    field("bytes", &GraphRaceLine::bytes, "what it writes (bytes)", 4096, kCount);
+    field("other", &GraphRaceLine::other, "kernel, copy or fill that uses the memory too", "scale",
+          kFilled);
+    field("other_place", &GraphRaceLine::other_place, "where in that node the address is",
+          "parameter",
+          {.one_of = "copy_source|copy_target|fill_target|allocation|parameter|field"});
+    field("other_address", &GraphRaceLine::other_address, "the address", "0x7f0000000200", kFilled);
+    field("other_bytes", &GraphRaceLine::other_bytes,
+          "what it uses from there (bytes); 0 for the pointer of a kernel", 0, kCount);
+  }
+};
+
 struct HostNodeLine {
   static constexpr std::string_view
       kKind = "host_node",
@@ -415,8 +478,8 @@ struct DeviceTimeLine {
 };
 
 /// The kinds of this file, in the order of the reference page.
-using WatchedGraphKinds =
-    Kinds<WatchedCaptureLine, ForeignCallLine, WatchedGraphLine, HostNodeLine, HostMemoryLine,
-          ExecutableGraphLine, ReplaysLine, GraphUpdateLine, DeviceTimeLine>;
+using WatchedGraphKinds = Kinds<WatchedCaptureLine, ForeignCallLine, WatchedGraphLine,
+                                GraphOrderLine, GraphRaceLine, HostNodeLine, HostMemoryLine,
+                                ExecutableGraphLine, ReplaysLine, GraphUpdateLine, DeviceTimeLine>;
 
 }  // namespace graphproof::record

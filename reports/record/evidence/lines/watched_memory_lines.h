@@ -98,6 +98,40 @@ struct ReleasedOperand {
   }
 };
 
+struct ConcurrentLaunchesLine {
+  static constexpr std::string_view kKind = "concurrent_launches",
+                                    kDoc =
+                                        "Two executable graphs that share memory were launched on "
+                                        "different streams with no order between the launches.";
+  std::int64_t executable = 0;
+  std::int64_t other = 0;
+  std::string stream;
+  std::int64_t step = 0;
+  double seconds = 0;
+  std::int64_t count = 0;
+  std::int64_t pool_addresses = 0;
+  std::vector<OperandBlock> blocks;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("executable", &ConcurrentLaunchesLine::executable,
+          "number of the executable graph that was launched", 2, kPositive);
+    field("other", &ConcurrentLaunchesLine::other,
+          "number of the one that was launched before and might still run", 1, kPositive);
+    field("stream", &ConcurrentLaunchesLine::stream, "stream of the later launch",
+          "0x55d0c0ffee00");
+    field("step", &ConcurrentLaunchesLine::step, "training steps before the first time", 12,
+          kCount);
+    field("seconds", &ConcurrentLaunchesLine::seconds,
+          "the first time (s from the start of the probe)", 12.5, kCount);
+    field("count", &ConcurrentLaunchesLine::count, "times", 20, kPositive);
+    field("pool_addresses", &ConcurrentLaunchesLine::pool_addresses,
+          "addresses in a pool of their own that both point to", 2, kCount);
+    field("blocks", &ConcurrentLaunchesLine::blocks,
+          "blocks outside pools that both point to, the largest first");
+  }
+};
+
 struct OperandReleasedLine {
   static constexpr std::string_view
       kKind = "operand_released",
@@ -169,6 +203,34 @@ struct MemoryPoolsLine {
     field("seconds", &MemoryPoolsLine::seconds, "when (s from the start of the probe)", 12.5,
           kCount);
     field("pools", &MemoryPoolsLine::pools, "its pools");
+  }
+};
+
+struct MemorySeriesLine {
+  static constexpr std::string_view
+      kKind = "memory_series",
+      kDoc = "What the process held, at points that are evenly spread over its launches of graphs.";
+  std::string what;
+  std::vector<std::int64_t> launches;
+  std::vector<double> seconds;
+  std::vector<std::int64_t> values;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field(
+        "what", &MemorySeriesLine::what,
+        "resident: memory of the process that belongs to no file (bytes); device and host: memory "
+        "that the driver gave out (bytes); descriptors: open files; allocated and reserved: by "
+        "PyTorch's allocator (bytes)",
+        "resident", {.one_of = "resident|device|host|descriptors|allocated|reserved"});
+    field("launches", &MemorySeriesLine::launches,
+          "launches of graphs before each point; of PyTorch's allocator, replays",
+          JsonText{R"([1, 2, 3])"}, kCount);
+    field("seconds", &MemorySeriesLine::seconds,
+          "when each point was taken (s from the start of the probe)",
+          JsonText{R"([12.5, 12.6, 12.7])"});
+    field("values", &MemorySeriesLine::values, "what was held",
+          JsonText{R"([1048576, 1052672, 1056768])"}, kCount);
   }
 };
 
@@ -275,7 +337,7 @@ struct LiveGraphsLine {
 
 /// The kinds of this file, in the order of the reference page.
 using WatchedMemoryKinds =
-    Kinds<OperandBlocksLine, OperandReleasedLine, MemoryPoolsLine, CommunicatorLine, NcclCallLine,
-          NcclRegistrationLine, LiveGraphsLine>;
+    Kinds<OperandBlocksLine, ConcurrentLaunchesLine, OperandReleasedLine, MemoryPoolsLine,
+          MemorySeriesLine, CommunicatorLine, NcclCallLine, NcclRegistrationLine, LiveGraphsLine>;
 
 }  // namespace graphproof::record

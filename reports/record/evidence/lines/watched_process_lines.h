@@ -90,6 +90,8 @@ struct WatchedProcessLine {
   std::int64_t executables_live_most = 0;
   std::int64_t retired_launches = 0;
   std::int64_t device_bytes_most = 0;
+  std::optional<std::int64_t> kernels_before_graphs;
+  std::optional<bool> launches_ordered;
   std::vector<WatchedThread> threads;
   std::int64_t lines_lost = 0;
 
@@ -155,6 +157,14 @@ struct WatchedProcessLine {
     field("device_bytes_most", &WatchedProcessLine::device_bytes_most,
           "most device memory allocated from the driver at once (bytes)", 8192, kCount);
     field("threads", &WatchedProcessLine::threads, "threads that called the driver");
+    field("kernels_before_graphs", &WatchedProcessLine::kernels_before_graphs,
+          "of the kernels outside graphs, those before the first launch of a graph; absent without "
+          "a launch, and in older evidence",
+          120, kCount);
+    field("launches_ordered", &WatchedProcessLine::launches_ordered,
+          "whether the order of launches on different streams was followed to the end; absent in "
+          "older evidence",
+          true);
     field("lines_lost", &WatchedProcessLine::lines_lost, "lines that the probe had no room for", 0,
           kCount);
   }

@@ -34,7 +34,9 @@ TEST(WatchedGraphCache, Rows) {
               for (std::size_t i : {0u, 1u}) lines<record::ReplaysLine>(job, 0)[i].launches = 10;
             },
         .rank = 1,
-        .mentions = {"16 graphs in the second half", "24 alive at once"}},
+        .mentions = {"16 graphs in the second half", "24 alive at once"},
+        .also = {"D31.allocator_series", "D31.device_trend", "D31.open_files",
+                 "D31.resident_trend"}},
        {.name = "when they were made is not known",
         .change =
             [](WatchedJob& job) { lines<record::ExecutableGraphLine>(job, 1)[0].seconds.reset(); },

@@ -15,6 +15,7 @@ TEST(WatchedRankSignatures, Rows) {
               auto& graph = lines<record::WatchedGraphLine>(job, 1)[0];
               graph.signature = "00000000000000ff";
               lines<record::ExecutableGraphLine>(job, 1)[0].graph = "00000000000000ff";
+              lines<record::GraphOrderLine>(job, 1)[0].graph = "00000000000000ff";
               graph.kernels.push_back({.name = "clamp", .count = 1});
               graph.nodes["kernel"] = 19;
             },

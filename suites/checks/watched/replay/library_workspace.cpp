@@ -49,8 +49,24 @@ std::set<std::string> workspaces(const JobProcess& process, const Executable& on
   return found;
 }
 
+/// Whether two of these graphs were launched on different streams with no order between them, while
+/// both use the block at `address`.
+const record::ConcurrentLaunchesLine* at_the_same_time(const JobProcess& process,
+                                                       const std::vector<const Executable*>& graphs,
+                                                       const std::string& address) {
+  const auto is_one = [&](std::int64_t number) {
+    return std::ranges::any_of(graphs,
+                               [&](const Executable* one) { return one->number() == number; });
+  };
+  for (const auto& line : process.of<record::ConcurrentLaunchesLine>())
+    if (is_one(line.executable) && is_one(line.other) &&
+        std::ranges::count(line.blocks, address, &record::OperandBlock::address) > 0)
+      return &line;
+  return nullptr;
+}
+
 /// Graphs with one workspace between them are sound as long as they never run at the same time,
-/// which the order of one stream ensures. Between streams the order is not seen.
+/// which the order of one stream ensures, or events between the launches on several.
 void judge_sharing(WatchedJudgement& judgement, const JobProcess& process,
                    const std::vector<Executable>& all) {
   std::map<std::string, std::vector<const Executable*>> users;
@@ -62,7 +78,18 @@ void judge_sharing(WatchedJudgement& judgement, const JobProcess& process,
     for (const Executable* one : graphs)
       for (const std::string& stream : one->replays->streams.value_or(std::vector<std::string>{}))
         streams.insert(stream);
-    if (graphs.size() > 1 && streams.size() > 1)
+    if (graphs.size() < 2 || streams.size() < 2) continue;
+    if (const auto* line = at_the_same_time(process, graphs, block))
+      judgement.defect(
+          process, {.what = concat("graph ", line->executable, " is launched while graph ",
+                                   line->other, " may still run, and both use one workspace"),
+                    .got = concat("the workspace at ", block, ", ", line->count,
+                                  " launches with no event or wait between them"),
+                    .want = "a workspace for each graph that may run at the same time",
+                    .why = "the products of both write their partial sums to the same memory",
+                    .next = "capture each graph on a stream of its own, which gives it a workspace "
+                            "of its own, or let one stream wait for the other"});
+    else if (!process.line().launches_ordered.value_or(false))
       judgement.unexercised(
           concat(process.title(), ": ", graphs.front()->title(), " and ", graphs.size() - 1,
                  " more use the workspace at ", block, " and are launched on ", streams.size(),

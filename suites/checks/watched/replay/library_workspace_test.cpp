@@ -76,11 +76,31 @@ WatchedJob with_a_shared_workspace(std::vector<std::string> first,
   return job;
 }
 
-TEST(WatchedLibraryWorkspace, ASharedWorkspaceIsSoundInTheOrderOfOneStreamOnly) {
+TEST(WatchedLibraryWorkspace, ASharedWorkspaceIsSoundInTheOrderOfOneStream) {
   EXPECT_EQ(result_of("D66.library_workspace", with_a_shared_workspace({"0x1"}, {"0x1"})).result,
             record::Result::pass);
-  const record::CheckResult apart =
-      result_of("D66.library_workspace", with_a_shared_workspace({"0x1"}, {"0x2"}));
+}
+
+TEST(WatchedLibraryWorkspace, ASharedWorkspaceIsSoundWhereEventsOrderTheLaunches) {
+  WatchedJob job = with_a_shared_workspace({"0x1"}, {"0x2"});
+  EXPECT_EQ(result_of("D66.library_workspace", job).result, record::Result::pass);
+  lines<record::ConcurrentLaunchesLine>(job, 1).push_back(
+      {.executable = 2,
+       .other = 1,
+       .stream = "0x2",
+       .count = 20,
+       .blocks = {{.address = "0x7f00", .bytes = 33554432, .pool = {0, 0}}}});
+  const record::CheckResult together = result_of("D66.library_workspace", job);
+  EXPECT_EQ(together.result, record::Result::fail);
+  EXPECT_NE(record::to_text(together.message).find("workspace at 0x7f00, 20 launches"),
+            std::string::npos)
+      << record::to_text(together.message);
+}
+
+TEST(WatchedLibraryWorkspace, WithoutTheOrderOfLaunchesASharedWorkspaceIsNotJudged) {
+  WatchedJob job = with_a_shared_workspace({"0x1"}, {"0x2"});
+  line_of(job, 1).launches_ordered.reset();
+  const record::CheckResult apart = result_of("D66.library_workspace", job);
   EXPECT_EQ(apart.result, record::Result::unexercised);
   EXPECT_NE(record::to_text(apart.message).find("workspace at 0x7f00"), std::string::npos)
       << record::to_text(apart.message);

@@ -39,6 +39,8 @@ record::WatchedProcessLine process_line(std::int64_t rank) {
       .executables_live = 0,
       .executables_live_most = kGraphs,
       .device_bytes_most = 512 * kMiB,
+      .kernels_before_graphs = 100,
+      .launches_ordered = true,
       .threads = {
           {.thread = 4711,
            .name = "python3",
@@ -133,6 +135,11 @@ JobProcess clean_process(std::int64_t rank) {
     into.lines<record::WatchedGraphLine>().push_back(graph_line(graph));
     into.lines<record::ExecutableGraphLine>().push_back(executable_line(graph));
     into.lines<record::ReplaysLine>().push_back(replays_line(graph));
+    into.lines<record::GraphOrderLine>().push_back({.capture = graph,
+                                                    .graph = signature(graph),
+                                                    .known = true,
+                                                    .writes = 2,
+                                                    .concurrent_writes = graph == 1 ? 1 : 0});
     into.lines<record::OperandBlocksLine>().push_back({.executable = graph,
                                                        .moment = "sample",
                                                        .step = 0,
@@ -176,6 +183,15 @@ JobProcess clean_process(std::int64_t rank) {
                                                        .total_bytes = 20 * kMiB,
                                                        .active_bytes = 4 * kMiB,
                                                        .allocated_bytes = 4 * kMiB}}}};
+  for (const char* what : {"resident", "device", "host", "descriptors", "allocated", "reserved"}) {
+    record::MemorySeriesLine series{.what = what};
+    for (std::int64_t launches = 4; launches <= 2 * kSteps + 6; launches += 4) {
+      series.launches.push_back(launches);
+      series.seconds.push_back(2.0 + 0.05 * static_cast<double>(launches));
+      series.values.push_back(std::string_view(what) == "descriptors" ? 40 : 100 * kMiB);
+    }
+    into.lines<record::MemorySeriesLine>().push_back(std::move(series));
+  }
   into.lines<record::CommunicatorLine>() = {
       {.communicator = kCommunicator, .nodes = 1, .ranks = 2, .rank = rank}};
   into.lines<record::NcclCallLine>() = {{.communicator = kCommunicator,
