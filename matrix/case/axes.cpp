@@ -207,11 +207,12 @@ AxisTable AxisTable::parse(const Document& document,
                     {"values", "values_from", "minimum", "maximum", "unit"});
     Axis axis;
     axis.name = row.at("name").string();
-    const std::string type = row.at("type").word({"choice", "set", "integer", "boolean", "call"});
+    const std::string type =
+        row.at("type").word({"choice", "set", "integer", "boolean", "call", "text"});
     axis.meaning = row.at("meaning").string();
     axis.unit = row.string_or("unit", "");
-    for (const AxisType candidate :
-         {AxisType::choice, AxisType::set, AxisType::integer, AxisType::boolean, AxisType::call})
+    for (const AxisType candidate : {AxisType::choice, AxisType::set, AxisType::integer,
+                                     AxisType::boolean, AxisType::call, AxisType::text})
       if (type == axis_type_name(candidate)) axis.type = candidate;
     if (axis.type == AxisType::integer) {
       axis.minimum = row.at("minimum").integer(std::numeric_limits<std::int64_t>::min(),
@@ -227,7 +228,7 @@ AxisTable AxisTable::parse(const Document& document,
                   "correct the axis table");
       axis.values.push_back(row.at("default").string());
       axis.values.insert(axis.values.end(), found->second.begin(), found->second.end());
-    } else if (axis.type != AxisType::boolean) {
+    } else if (axis.type != AxisType::boolean && axis.type != AxisType::text) {
       for (const Located& value : row.at("values").items()) {
         if (axis.type == AxisType::call) axis.calls.push_back(parse_call_form(value));
         axis.values.push_back(value.string());

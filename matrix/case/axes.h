@@ -16,9 +16,9 @@
 
 namespace graphproof::matrix {
 
-/// The type of an axis. `text` is the type of the axes env.NAME. `text`, `number` (floating-point)
-/// and `words` (a list in the order written) are also types of the options of upstream dialects,
-/// which expressions read as if they were axes.
+/// The type of an axis. `text` is the type of the axes env.NAME and of limits. `text`, `number`
+/// (floating-point) and `words` (a list in the order written) are also types of the options of
+/// upstream dialects, which expressions read as if they were axes.
 enum class AxisType { choice, set, integer, boolean, call, text, number, words };
 std::string_view axis_type_name(AxisType type);
 

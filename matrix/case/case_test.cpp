@@ -73,6 +73,9 @@ TEST_F(CaseTest, AnyCaseComesBackFromItsNameAndItsJson) {
         case AxisType::call:
           value = *rc::gen::element<std::string>("none", "full(block,3)", "selective(mlp,moe)");
           break;
+        case AxisType::text:
+          value = "graph_step <= 1." + std::to_string(*rc::gen::inRange(0, 100)) + " * eager_step";
+          break;
         default: {
           std::vector<std::string> set;
           for (const std::string& word : axis.values)

@@ -81,10 +81,10 @@ TEST(MatrixDocumentation, EveryExpressionShownIsOne) {
 TEST(MatrixDocumentation, EveryKeyOfAMatrixFileAndOfAProfileIsThere) {
   const std::string text = document();
   for (const char* key :
-       {"axes",   "define",    "require",  "exclude",   "include", "known_issues", "oracle",
-        "limits", "extends",   "profiles", "subset_of", "when",    "weight",       "negative",
-        "cover",  "groups",    "cost",     "steps",     "sample",  "seed",         "where",
-        "cases",  "isolation", "budget",   "meaning"})
+       {"axes",   "define",   "require", "exclude",   "include",  "known_issues", "oracle",
+        "perf",   "memory",   "limits",  "extends",   "profiles", "subset_of",    "when",
+        "weight", "negative", "cover",   "groups",    "cost",     "steps",        "sample",
+        "seed",   "where",    "cases",   "isolation", "budget",   "meaning"})
     EXPECT_NE(text.find(key), std::string::npos) << key;
 }
 

@@ -40,6 +40,8 @@ const std::map<std::string, std::string> kNotVaried = {
     {"graph_trees", "of subject torch_compile"},
     {"graph_partition", "of subject torch_compile"},
     {"reshard_after_forward", "of subject fsdp2"},
+    {"perf_limit", "a demand of the user, which changes no path through the code"},
+    {"memory_limit", "a demand of the user, which changes no path through the code"},
     {"fault", "profile faults"},
     {"hidden", "a size that changes no path through the code"},
     {"heads", "a size that changes no path through the code"},

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "matrix/cover/model/model.h"
+#include "matrix/expression/measured_limit.h"
 #include "matrix/expression/syntax.h"
 
 namespace graphproof::matrix {
@@ -19,7 +20,7 @@ constexpr std::size_t kLargestSubset = 12;  // elements of a subset_of, which ha
 // Far above any use, and low enough that work for each row, or for each pair, ends soon.
 constexpr std::size_t kMostAxes = 1'000, kMostValues = 100'000, kMostDefines = 1'000,
                       kMostConstraints = 10'000, kMostIncluded = 100'000, kMostKnownIssues = 1'000,
-                      kMostOracleRules = 1'000, kMostProfiles = 1'000;
+                      kMostOracleRules = 1'000, kMostStatedLimits = 1'000, kMostProfiles = 1'000;
 
 /// All names that an expression reads.
 void collect_words(const Syntax& syntax, std::set<std::string>& words) {
@@ -58,8 +59,9 @@ class Builder {
                         .place = {.source = source, .line = 1, .column = 1}});
     const Document document = parse_document(text, source);
     const Located root(document);
-    root.expect_keys({"schema"}, {"meaning", "extends", "axes", "define", "require", "exclude",
-                                  "include", "known_issues", "oracle", "limits", "profiles"});
+    root.expect_keys({"schema"},
+                     {"meaning", "extends", "axes", "define", "require", "exclude", "include",
+                      "known_issues", "oracle", "perf", "memory", "limits", "profiles"});
     root.at("schema").word({"graphproof-matrix/1"});
     if (root.has("meaning")) root.at("meaning").string();
     chain_.push_back(source);
@@ -81,6 +83,9 @@ class Builder {
     each(root, "known_issues", kMostKnownIssues, "known issues",
          [&](const Located& row) { known_issue(row); });
     if (root.has("oracle")) oracle(root.at("oracle"));
+    for (const auto& [key, axis] :
+         {std::pair{"perf", kLimitAxes[0]}, std::pair{"memory", kLimitAxes[1]}})
+      if (root.has(key)) stated_limits(root.at(key), axis);
     if (root.has("limits"))
       for (const auto& [phase, limit] : parse_limits(root.at("limits")))
         file_.limits[phase] = limit;
@@ -405,6 +410,24 @@ class Builder {
       if (row.has("atol")) rule.atol = row.at("atol").number(0, 1e6);
       file_.oracle.push_back(std::move(rule));
     });
+  }
+
+  // "graph_step <= 1.02 * eager_step", or a list of {"limit": ..., "when": ...}. An extending file
+  // replaces the limits on the same thing.
+  void stated_limits(const Located& located, const LimitAxis& axis) {
+    std::erase_if(file_.stated_limits,
+                  [&](const StatedLimit& known) { return known.axis == axis.axis; });
+    const auto add = [&](const Located& text, Expression when) {
+      parse_limit(text.string(), text.origin(), axis.quantities, catalogue_.axes);
+      file_.stated_limits.push_back(
+          {.axis = std::string(axis.axis), .text = text.string(), .when = std::move(when)});
+    };
+    if (located.json().is_string()) return add(located, Expression::always());
+    bound(located, kMostStatedLimits, "limits");
+    for (const Located& row : located.items()) {
+      row.expect_keys({"limit"}, {"when"});
+      add(row.at("limit"), row.has("when") ? condition(row.at("when")) : Expression::always());
+    }
   }
 
   Profile read_profile(const std::string& name, const Located& located) {

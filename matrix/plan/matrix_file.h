@@ -45,6 +45,14 @@ struct KnownIssue {
   Expression when = Expression::always();
 };
 
+/// What cases must keep of the times or the memory that are measured of them: it becomes their
+/// axis.
+struct StatedLimit {
+  std::string axis;  // perf_limit or memory_limit
+  std::string text;  // of the axis
+  Expression when = Expression::always();
+};
+
 /// Cases whose results may differ from their reference by a tolerance.
 struct OracleRule {
   Expression when = Expression::always();
@@ -100,6 +108,7 @@ struct MatrixFile {
   std::vector<Included> include;
   std::vector<KnownIssue> known_issues;
   std::vector<OracleRule> oracle;
+  std::vector<StatedLimit> stated_limits;
   Limits limits;
   std::map<std::string, Profile> profiles;
 };

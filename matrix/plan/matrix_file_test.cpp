@@ -46,6 +46,9 @@ TEST_F(MatrixFileTest, ReadsEveryKindOfMember) {
      "oracle":  { "default": "bitwise",
                  "rules": [ { "when": "precision == fp8_current", "rtol": 0.02,
                              "why": "amax history differs" } ] },
+     "perf": "graph_step <= 1.02 * eager_step",
+     "memory": [ { "limit": "graph_peak <= 2.0 * eager_peak", "when": "impl == full_iteration" },
+                 { "limit": "graph_peak <= eager_peak + 4 * GiB" } ],
      "limits":  { "init": "120s", "warmup": "60s", "capture": "60s", "replay": "10s",
                  "teardown_comm": "30s" },
      "profiles": { "nightly": { "cover": 2,
@@ -72,6 +75,11 @@ TEST_F(MatrixFileTest, ReadsEveryKindOfMember) {
   EXPECT_EQ(file.include.size(), 1u);
   EXPECT_EQ(file.known_issues.at(0).expect, "fail.hang.replay");
   EXPECT_EQ(file.oracle.at(0).rtol, 0.02);
+  ASSERT_EQ(file.stated_limits.size(), 3u);
+  EXPECT_EQ(file.stated_limits[0].axis, "perf_limit");
+  EXPECT_EQ(file.stated_limits[0].text, "graph_step <= 1.02 * eager_step");
+  EXPECT_EQ(file.stated_limits[1].axis, "memory_limit");
+  EXPECT_EQ(file.stated_limits[1].when.text(), "impl == full_iteration");
   EXPECT_EQ(file.limits.at(record::Phase::init), 120'000);
   EXPECT_EQ(file.profiles.at("nightly").budget_ms, 4 * 3'600'000);
   const CoverRequest& cover = file.profiles.at("nightly").cover.value();
@@ -143,6 +151,12 @@ TEST_F(MatrixFileTest, EveryMistakeNamesItsPlaceAndAWayOut) {
        "a tolerance without a reason", "2:46", "write why the results may differ"},
       {"\"oracle\": {\"rules\": [{\"when\": \"true\", \"why\": \"w\", \"rtol\": 2}]}",
        "the number is out of range", "2:59", "choose a number in the range"},
+      {"\"perf\": \"graph_stop <= eager_step\"",
+       "`graph_stop` is not measured, and is no integer axis", "2:10",
+       "did you mean `graph_step`?"},
+      {"\"memory\": [{\"limit\": \"graph_peak <= 2 * eager_step\"}]",
+       "`eager_step` is not measured, and is no integer axis", "2:41", "name a quantity"},
+      {"\"memory\": [{\"when\": \"true\"}]", "the key `limit` is missing", "2:12", "add `limit`"},
       {"\"limits\": {\"reply\": \"1s\"}", "unknown phase `reply`", "2:12",
        "did you mean `replay`?"},
       {"\"limits\": {\"replay\": \"1\"}", "a duration that can't be read", "2:22",

@@ -8,6 +8,7 @@
 #include "matrix/cover/cover.h"
 #include "matrix/cover/model/oracle.h"
 #include "matrix/cover/model/product.h"
+#include "matrix/expression/measured_limit.h"
 #include "matrix/plan/matrix_model.h"
 #include "matrix/plan/negative_rows.h"
 #include "matrix/plan/recipes.h"
@@ -66,6 +67,7 @@ class Planner {
   // Adds a case unless the plan has it: an include may repeat a row of the product.
   void add(PlannedCase planned) {
     if (planned.expect.kind == "pass") {
+      state_limits(planned.test_case);
       for (const KnownIssue& issue : file_.known_issues) {
         if (issue.when.holds(planned.test_case, machine_) != Truth::yes) continue;
         planned.expect = {.kind = "known_issue",
@@ -99,6 +101,26 @@ class Planner {
     if (line.expect.kind == "rejected") ++plan_.negative;
     if (line.expect.kind == "fault") ++plan_.faults;
     plan_.lines.push_back(std::move(line));
+  }
+
+  // Gives the case the limits of the file. One that the case has already, as a value of its axis,
+  // holds instead. Clean twins of faults stay what they are.
+  void state_limits(Case& test_case) const {
+    if (profile_.cases == "faults" || text_of(catalogue_.axes, test_case, "impl") == "none") return;
+    for (const LimitAxis& limited : kLimitAxes) {
+      if (text_of(catalogue_.axes, test_case, limited.axis) != kNoLimit) continue;
+      std::string text;
+      for (const StatedLimit& stated : file_.stated_limits)
+        if (stated.axis == limited.axis && stated.when.holds(test_case, machine_) != Truth::no)
+          text += (text.empty() ? "" : " and ") + stated.text;
+      if (text.empty()) continue;
+      Case limiting = test_case;
+      set_value(catalogue_.axes, limiting, limited.axis, text);
+      // What is not measured is not concerned; the capabilities say what that is.
+      if (catalogue_.capabilities.missing(limiting, machine_).size() ==
+          catalogue_.capabilities.missing(test_case, machine_).size())
+        test_case = std::move(limiting);
+    }
   }
 
   /// The filters of the profile and of the command line together.

@@ -309,6 +309,43 @@ TEST_F(PlanTest, AToleranceThatNoCheckSupportsIsSkippedNotIgnored) {
   EXPECT_EQ(plan.lines[1].skip->verdict.text(), "skipped.capability");
 }
 
+TEST_F(PlanTest, StatedLimitsBecomeAxesOfTheCasesThatAreMeasured) {
+  const Plan plan = own(
+      R"("axes": {"impl": ["none", "manual", "full_iteration"]},
+         "include": [{"impl": "local", "perf_limit": "graph_step <= 3"}],
+         "perf": [{"limit": "graph_step <= 1.02 * eager_step"},
+                  {"limit": "graph_launch <= 0.5", "when": "impl == manual"}],
+         "memory": "graph_peak <= 2.0 * eager_peak",
+         "profiles": {"p": {}})");
+  const auto limits_of = [&](std::size_t line) {
+    return std::pair(plan.lines[line].axes.at("perf_limit").get<std::string>(),
+                     plan.lines[line].axes.at("memory_limit").get<std::string>());
+  };
+  ASSERT_EQ(plan.lines.size(), 4u);
+  EXPECT_EQ(limits_of(0), std::pair(std::string("none"), std::string("none")))
+      << "a case without graphs has nothing to compare";
+  EXPECT_EQ(limits_of(1),
+            std::pair(std::string("graph_step <= 1.02 * eager_step and graph_launch <= 0.5"),
+                      std::string("graph_peak <= 2.0 * eager_peak")));
+  EXPECT_EQ(limits_of(2), std::pair(std::string("graph_step <= 1.02 * eager_step"),
+                                    std::string("graph_peak <= 2.0 * eager_peak")));
+  EXPECT_EQ(limits_of(3).first, "graph_step <= 3") << "its own";
+  for (const std::size_t line : {1u, 2u, 3u})
+    for (const char* check : {"D44.stated_times", "D31.stated_memory"})
+      EXPECT_EQ(std::ranges::count(plan.lines[line].required_checks, check), 1) << check;
+  EXPECT_EQ(std::ranges::count(plan.lines[0].required_checks, "D44.stated_times"), 0);
+}
+
+TEST_F(PlanTest, ALimitThatCannotBeReadIsRefusedInACaseToo) {
+  const Problem problem = thrown([&] {
+    plan_case(catalogue_,
+              case_from_name(catalogue_.axes, "impl=local,perf_limit=\"graph_step < 3\"", ""), sim_,
+              "");
+  });
+  EXPECT_EQ(problem.what, "a limit that is no comparison");
+  EXPECT_EQ(problem.place.source, "perf_limit");
+}
+
 TEST_F(PlanTest, LaterLimitsWin) {
   const Plan plan = own(
       R"("axes": {"tp": [1]}, "limits": {"init": "1s", "replay": "2s"},

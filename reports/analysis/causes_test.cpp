@@ -98,8 +98,9 @@ TEST(Causes, ChecksThatAreNamedInFullExist) {
   for (const auto& check : catalogue.checks.checks()) known.insert(check.check);
   const std::regex check("D[0-9]{2}\\.[a-z_]+");
   int named = 0;
-  for (const char* verdict : {"fail.capture", "fail.hang.replay", "fail.hang.teardown_comm",
-                              "fail.numerics", "fail.not_replayed", "fail.memory.growth"})
+  for (const char* verdict :
+       {"fail.capture", "fail.hang.replay", "fail.hang.teardown_comm", "fail.numerics",
+        "fail.not_replayed", "fail.memory.growth", "fail.perf"})
     for (const Symptom& symptom : symptoms(of(*record::Verdict::from(verdict)), {}))
       for (const Cause& cause : symptom.likely)
         for (std::sregex_iterator at(cause.confirm.begin(), cause.confirm.end(), check), end;

@@ -12,10 +12,10 @@
 
 #include "reports/analysis/drift.h"
 #include "reports/analysis/explain.h"
-#include "reports/analysis/intervals.h"
 #include "reports/outcome/run_result.h"
 #include "reports/record/verdict/exit_code.h"
 #include "reports/record/verdict/verdict.h"
+#include "reports/statistics/intervals.h"
 
 namespace graphproof::reports {
 

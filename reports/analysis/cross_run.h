@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "reports/analysis/compare.h"
-#include "reports/analysis/intervals.h"
 #include "reports/outcome/standing.h"
 #include "reports/record/verdict/verdict.h"
+#include "reports/statistics/intervals.h"
 
 namespace graphproof::reports {
 

@@ -15,6 +15,8 @@ std::string values_of(const matrix::Axis& axis) {
       return std::to_string(axis.minimum) + " to " + std::to_string(axis.maximum);
     case matrix::AxisType::boolean:
       return "false, true";
+    case matrix::AxisType::text:
+      return "`none`, or a limit as in [matrix.md](matrix.md#limits-on-times-and-memory)";
     default: {
       std::vector<std::string> words;
       for (const std::string& value : axis.values) words.push_back(code(value));

@@ -75,6 +75,8 @@ class Arm {
   bool graphs() const { return graphs_; }
   /// The sum over the arm's graphs of capture::Graph::delayed_branches().
   std::int64_t delayed_branches() const { return device_.counts().delayed_branches; }
+  /// Graph launches so far, counted on the device.
+  std::int64_t launches() const { return device_.counts().replays; }
   /// Votes at the boundary `capture` if no capture has voted, so that all ranks pass the same
   /// boundaries.
   void vote_if_not_captured();

@@ -231,8 +231,8 @@ StepConfig step_config(const matrix::AxisTable& axes, const matrix::Case& test_c
   // The launcher sets the environment variables of some of these axes in the ranks (the evidence
   // line `config` shows whether they took effect); the plan compares `arch` with the machine; and
   // suites/rank reads `comm` and `teardown`.
-  reader.skip(
-      {"allocator", "nccl_algo", "nccl_graph_register", "nccl_proto", "arch", "comm", "teardown"});
+  reader.skip({"allocator", "nccl_algo", "nccl_graph_register", "nccl_proto", "arch", "comm",
+               "teardown", "memory_limit"});
 
   const std::string impl = text("impl");
   const int tp = static_cast<int>(integer("tp")), dp = static_cast<int>(integer("dp")),
@@ -339,6 +339,7 @@ StepConfig step_config(const matrix::AxisTable& axes, const matrix::Case& test_c
                    .capture_mode = capture_mode(text("capture_mode")),
                    .optimizer_graph = boolean("optimizer_graph")};
   config.fault = fixtures::fault_of(text("fault"));
+  config.times_blocks = text("perf_limit") != "none";
   // The same in all arms, because it determines the order in which gradients are added.
   config.model.recompute.after_router =
       std::ranges::any_of(config.engine.modules, [](workloads::ModuleKind kind) {

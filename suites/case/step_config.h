@@ -40,6 +40,8 @@ struct StepConfig {
   std::int64_t steps = 0;  // compared steps of an arm
   bool autograd_threads = false;
   Schedule schedule = Schedule::train;
+  /// Whether eager and graph steps are timed in blocks that alternate (axis perf_limit).
+  bool times_blocks = false;
   /// How many sequence lengths may have graphs at the same time; 0: all steps have one length.
   std::int64_t shape_buckets = 0;
   fixtures::RngBackend rng_backend = fixtures::RngBackend::graph_safe;

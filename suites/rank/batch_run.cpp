@@ -17,6 +17,7 @@
 #include "suites/arms/arms.h"
 #include "suites/arms/divergence.h"
 #include "suites/arms/infinity.h"
+#include "suites/arms/paired_blocks.h"
 #include "suites/arms/shape_buckets.h"
 #include "suites/arms/solo.h"
 #include "suites/rank/case_teardown.h"
@@ -117,6 +118,9 @@ void run_arms(const CaseParts& parts, CaseState& state) {
     keep_last(parts, state.kept);
     run_solo_graph(parts, state.inputs, lockstep_graph, state.kept.back()->outputs());
   });
+  if (parts.config.times_blocks)
+    scope.section(Phase::replay,
+                  [&] { run_paired_blocks(parts, state.inputs, state.kept.back()->outputs()); });
 }
 
 void run_again(const CaseParts& parts, CaseState& state) {

@@ -141,6 +141,20 @@ TEST(Faults, M23IsEqualAtTheCaptureAndFreezesItsRateAfterwards) {
   EXPECT_EQ(outcome.equal, (Equal{true, true, true, false, false, false}));
 }
 
+TEST(Faults, M326AddsKernelsToTheGraphAndChangesNoResult) {
+  const Outcome sound = run("full_iteration", Fault::none),
+                planted = run("full_iteration", Fault::captured_fills);
+  EXPECT_EQ(planted.equal, Equal(kSteps, true));
+  EXPECT_EQ(planted.reports.at(0).census.total, sound.reports.at(0).census.total + 4000);
+}
+
+TEST(Faults, M327AddsMemoryToThePoolAndChangesNoResult) {
+  const Outcome sound = run("full_iteration", Fault::none),
+                planted = run("full_iteration", Fault::captured_scratch);
+  EXPECT_EQ(planted.equal, Equal(kSteps, true));
+  EXPECT_GE(planted.pool_bytes, sound.pool_bytes + (std::int64_t{128} << 20));
+}
+
 TEST(Faults, M353LeavesTheNormsAsTheyWere) {
   const Outcome outcome = run("none", Fault::norms_not_updated);
   EXPECT_EQ(outcome.equal, Equal(kSteps, false));

@@ -187,6 +187,28 @@ std::shared_ptr<FaultHooks> warm_up_not_undone() {
   return in_each_capture(
       [](const CaptureParts&, CaptureRequest& request) { request.undo_warm_up = {}; });
 }
+/// The graph holds thousands of small kernels that no eager step runs. Their results are not used.
+std::shared_ptr<FaultHooks> captured_fills() {
+  return in_each_capture([](const CaptureParts& parts, CaptureRequest& request) {
+    constexpr int kFills = 4000;  // some 2 us each: more than a small eager step takes
+    request.work = [work = request.work, device = parts.device.torch_device()] {
+      work();
+      at::Tensor scratch = at::empty({1024}, at::TensorOptions().device(device));
+      for (int i = 0; i < kFills; ++i) scratch.fill_(0);
+    };
+  });
+}
+/// Each capture takes scratch memory from the graph's pool, which keeps it as long as the graph
+/// lives. Eager steps need none.
+std::shared_ptr<FaultHooks> captured_scratch() {
+  return in_each_capture([](const CaptureParts& parts, CaptureRequest& request) {
+    constexpr std::int64_t kScratchBytes = std::int64_t{128} << 20;
+    request.work = [work = request.work, device = parts.device.torch_device()] {
+      work();
+      (void)at::empty({kScratchBytes}, at::TensorOptions().device(device).dtype(at::kByte));
+    };
+  });
+}
 /// The memory for a graph pool is missing although eager steps fit.
 std::shared_ptr<FaultHooks> out_of_memory_in_capture() {
   return in_each_capture([](const CaptureParts& parts, CaptureRequest& request) {

@@ -26,20 +26,24 @@ inline ControlArms control_arms(const Attempt& attempt) {
   return control_arms(attempt.axes, evidence_revision(attempt));
 }
 
-/// The arms that capture graphs, in the order in which they run. The steps of the last two are not
-/// inspected one by one.
+/// The arms that capture graphs, in the order in which they run. Only the steps of the first ones
+/// are inspected one by one, see runs_free().
 inline std::vector<const char*> graph_arms(const Attempt& attempt) {
   std::vector<const char*> arms = {"lockstep_graph"};
   if (const ControlArms control = control_arms(attempt); !control.solo)
     arms.push_back(control.graph);
   arms.push_back("free_graph");
   if (evidence_revision(attempt) >= 2 && trains(attempt.axes)) arms.push_back("solo_graph");
+  if (trains(attempt.axes) && attempt.axes.text("perf_limit") != "none")
+    arms.push_back("paired_graph");
   return arms;
 }
 
 /// Whether a line of this arm describes its whole run. To inspect each step, the host would have to
 /// wait for it, and these arms must not wait.
-inline bool runs_free(std::string_view arm) { return arm == "free_graph" || arm == "solo_graph"; }
+inline bool runs_free(std::string_view arm) {
+  return arm == "free_graph" || arm == "solo_graph" || arm == "paired_graph";
+}
 
 /// A replay that has evidence lines of its own.
 struct WatchedReplay {

@@ -52,8 +52,10 @@ void Judgement::not_applicable(std::string reason) {
                                                  .next = "nothing to do"});
 }
 
-void Judgement::unexercised(std::string reason) {
-  if (!unexercised_) unexercised_ = std::move(reason);
+void Judgement::unexercised(std::string reason, std::string next) {
+  if (unexercised_) return;
+  unexercised_ = std::move(reason);
+  unexercised_next_ = std::move(next);
 }
 
 void Judgement::defect(Defect defect) {
@@ -119,14 +121,16 @@ record::CheckResult Judgement::result(std::string summary, std::string want) {
               {found->what, found->got + damage, found->want, found->why, repro()}, found->rank);
   }
   if (unexercised_) {
+    if (unexercised_next_.empty())
+      unexercised_next_ =
+          concat("./graphproof explain ", attempt_.context.run_id, "/", attempt_.context.case_id,
+                 "; what ended the ranks is judged by D21, D22 and D26");
     return as(record::Result::unexercised,
               {.what = "",
                .got = std::move(*unexercised_),
                .want = std::move(want),
                .why = "a check without evidence neither passes nor fails",
-               .next = concat("./graphproof explain ", attempt_.context.run_id, "/",
-                              attempt_.context.case_id,
-                              "; what ended the ranks is judged by D21, D22 and D26")});
+               .next = unexercised_next_});
   }
   return as(
       record::Result::pass,

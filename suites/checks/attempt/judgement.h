@@ -73,8 +73,9 @@ class Judgement {
   }
 
   void not_applicable(std::string reason);
-  /// The feature was not used, or this device or evidence cannot show it.
-  void unexercised(std::string reason);
+  /// The feature was not used, or this device or evidence cannot show it. `next`: what the user can
+  /// do about it, if it is not the end of a rank.
+  void unexercised(std::string reason, std::string next = "");
   /// The defect of the earliest step is kept, and of the lowest rank among several, because later
   /// ones usually follow from it.
   void defect(Defect defect);
@@ -110,6 +111,7 @@ class Judgement {
   std::optional<Defect> defect_, missing_;
   std::optional<Defect> damage_;  // of a line whose kind the check asked for
   std::optional<std::string> unexercised_;
+  std::string unexercised_next_;
   std::map<int, int> confirmed_;
 };
 

@@ -718,6 +718,12 @@ class RankScript {
       replay("solo_graph", solo_steps());
       solo("solo_graph", "graph_repeats", "lockstep_graph");
       vote(Phase::replay);
+      if (attempt_.axes.text("perf_limit") != "none") {
+        capture("paired_graph");
+        replay("paired_graph", plan_.first_replay + 17);
+        paired_blocks();
+        vote(Phase::replay);
+      }
     }
   }
 
@@ -754,6 +760,21 @@ class RankScript {
     look(arm, "returned", 0, 0);
   }
 
+  void paired_blocks() {
+    constexpr std::int64_t kBlocks = 8;
+    for (std::int64_t block = 0; block < kBlocks; ++block)
+      line(record::PairedBlockLine{.block = block,
+                                   .blocks = kBlocks,
+                                   .steps = 2,
+                                   .launches = 2 * plan_.launches_per_step,
+                                   .first = block % 2 == 0 ? "eager" : "graph",
+                                   .clock = "wall",
+                                   .eager_ms = 6.0 + 0.01 * static_cast<double>(block),
+                                   .eager_launch_ms = 5.5,
+                                   .graph_ms = 2.0 + 0.01 * static_cast<double>(block),
+                                   .graph_launch_ms = 0.5});
+  }
+
   void layout() {
     std::map<std::string, std::string> digests;
     for (const std::string& kind : symmetric_groups(attempt_.axes))
@@ -777,6 +798,7 @@ class RankScript {
       if (plan_.graph) arms.insert(arms.end(), {"lockstep", "free_run", "solo_graph"});
       if (plan_.graph && attempt_.axes.text("schedule") == "resume") arms.push_back("resumed");
       if (plan_.graph && attempt_.axes.integer("shape_buckets") > 0) arms.push_back("buckets");
+      if (plan_.graph && attempt_.axes.text("perf_limit") != "none") arms.push_back("paired");
     } else if (!plan_.graph) {
       arms = {"eager"};
     }

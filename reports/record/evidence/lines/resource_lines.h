@@ -122,6 +122,40 @@ struct BusyLine {
   }
 };
 
+struct PairedBlockLine {
+  static constexpr std::string_view
+      kKind = "paired_block",
+      kDoc =
+          "Times of some eager steps and of as many graph steps right before or after them, in a "
+          "case that states a limit on times.";
+  static constexpr std::int64_t kSince = 15;
+  std::int64_t block = 0, blocks = 0, steps = 0, launches = 0;
+  std::string first, clock;
+  double eager_ms = 0, eager_launch_ms = 0, graph_ms = 0, graph_launch_ms = 0;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("block", &PairedBlockLine::block, "number of the block, from 0", 3, kCount);
+    field("blocks", &PairedBlockLine::blocks, "how many blocks the case has", 16, kPositive);
+    field("steps", &PairedBlockLine::steps, "steps of each arm in the block", 4, kPositive);
+    field("first", &PairedBlockLine::first, "the arm whose steps came first", "eager",
+          {.one_of = "eager|graph"});
+    field("clock", &PairedBlockLine::clock,
+          "wall: the clock of the host; model: the cost model of the simulated device", "wall",
+          {.one_of = "wall|model"});
+    field("eager_ms", &PairedBlockLine::eager_ms,
+          "an eager step, until the device had finished (ms, mean of the block)", 6.12, kCount);
+    field("eager_launch_ms", &PairedBlockLine::eager_launch_ms,
+          "an eager step, until the host had enqueued it (ms)", 5.5, kCount);
+    field("graph_ms", &PairedBlockLine::graph_ms, "a graph step, until the device had finished",
+          1.71, kCount);
+    field("graph_launch_ms", &PairedBlockLine::graph_launch_ms,
+          "a graph step, until the host had enqueued it (ms)", 0.12, kCount);
+    field("launches", &PairedBlockLine::launches,
+          "graph launches in the block's graph steps, counted on the device", 4, kCount);
+  }
+};
+
 struct RacesLine {
   static constexpr std::string_view
       kKind = "races",
@@ -141,7 +175,7 @@ struct RacesLine {
 };
 
 /// The kinds of this file, in the order of the reference page.
-using ResourceKinds =
-    Kinds<CollectivesLine, PlacementLine, MemoryLine, TimingLine, BusyLine, RacesLine>;
+using ResourceKinds = Kinds<CollectivesLine, PlacementLine, MemoryLine, TimingLine, BusyLine,
+                            PairedBlockLine, RacesLine>;
 
 }  // namespace graphproof::record

@@ -1,4 +1,4 @@
-#include "reports/analysis/intervals.h"
+#include "reports/statistics/intervals.h"
 
 #include <gtest/gtest.h>
 
