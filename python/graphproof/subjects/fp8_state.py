@@ -1,4 +1,4 @@
-"""What Transformer Engine keeps of FP8 in one place of the process, beyond the models it belongs to."""
+"""What Transformer Engine keeps of FP8 in one place of the process when models have gone."""
 
 
 def forget_fp8_state() -> None:

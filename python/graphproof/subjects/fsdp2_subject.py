@@ -12,7 +12,7 @@ from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 
 from graphproof.case import Case
 from graphproof.subject import Subject
-from graphproof.subjects.gpt import make_batch
+from graphproof.subjects.gpt import Gpt, make_batch
 from graphproof.subjects.torch_subject import TorchTraining
 from graphproof.subjects.translation import require
 
@@ -27,7 +27,10 @@ def sharding_of(case: Case) -> dict:
 
 
 class Sharded(TorchTraining):
-    """The step over sharded parameters, whose gradients fully_shard reduces by itself."""
+    """The step over sharded parameters, whose gradients fully_shard reduces by itself. It cannot
+    shard a parameter of no dimension."""
+
+    model_class = Gpt
 
     def wrapped(self):
         mesh = init_device_mesh(self.case.device, (self.case.world_size,))

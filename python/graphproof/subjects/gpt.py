@@ -121,8 +121,22 @@ class Gpt(nn.Module):
         for index, layer in enumerate(self.layers):
             x = checkpoint(layer, x, **self.checkpointed) if index < self.whole_layers \
                 else layer(x)
-        logits = self.head(self.norm(x)).float()
-        return F.cross_entropy(logits.flatten(0, 1), labels.flatten())
+        return F.cross_entropy(self.logits(x).flatten(0, 1), labels.flatten())
+
+    def logits(self, x: torch.Tensor) -> torch.Tensor:
+        """x [B, S, H]; returns [B, S, vocabulary] in fp32."""
+        return self.head(self.norm(x)).float()
+
+
+class ScaledGpt(Gpt):
+    """The same with a parameter of no dimension, which optimizers treat in ways of their own."""
+
+    def __init__(self, case):
+        super().__init__(case)
+        self.scale = nn.Parameter(torch.ones(()))
+
+    def logits(self, x: torch.Tensor) -> torch.Tensor:
+        return super().logits(x) * self.scale
 
 
 def recomputed(case) -> tuple:

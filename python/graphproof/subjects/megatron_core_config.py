@@ -13,6 +13,7 @@ AMAX_HISTORY = 4  # steps; short, so that scales move within the steps of a case
 RECIPES = {"fp8_delayed": "delayed", "fp8_current": "tensorwise"}
 AUX_LOSS, Z_LOSS = 1e-2, 1e-3
 WEIGHT_DECAY, CLIPPED_NORM = 0.01, 1.0
+BUCKET_ELEMENTS = 1 << 14  # less than a layer of the default model has
 
 
 def is_bf16(case: Case) -> bool:
@@ -46,6 +47,12 @@ def recompute_of(case: Case) -> dict:
     return {}
 
 
+def grouped(case: Case) -> bool:
+    """Whether the experts of a rank are one grouped linear layer, which only Transformer Engine
+    has. Every published recipe has it."""
+    return case.experts > 0 and case.axis("layer_spec", "local") == "transformer_engine"
+
+
 def experts_of(case: Case) -> dict:
     if case.experts == 0:
         return {}
@@ -54,6 +61,7 @@ def experts_of(case: Case) -> dict:
         "moe_token_dispatcher_type": case.dispatcher, "moe_ffn_hidden_size": ffn_of(case),
         "moe_router_load_balancing_type": "aux_loss" if case.router_aux_loss else "none",
         "moe_shared_expert_overlap": bool(case.shared_expert_overlap),
+        "moe_grouped_gemm": grouped(case),
     }
     if case.router_aux_loss:
         settings["moe_aux_loss_coeff"] = AUX_LOSS
@@ -108,8 +116,11 @@ def config_of(case: Case) -> dict:
 
 
 def ddp_of(case: Case) -> dict:
-    """The arguments of DistributedDataParallelConfig."""
-    return {"grad_reduce_in_fp32": is_bf16(case),
+    """The arguments of DistributedDataParallelConfig. With the package's own size of a bucket the
+    small models here have a single one, and nothing would overlap."""
+    overlaps = case.overlap_grad_reduce or case.overlap_param_gather
+    return {"bucket_size": BUCKET_ELEMENTS if overlaps else None,
+            "grad_reduce_in_fp32": is_bf16(case),
             "overlap_grad_reduce": bool(case.overlap_grad_reduce),
             "overlap_param_gather": bool(case.overlap_param_gather),
             "use_distributed_optimizer": bool(case.distributed_optimizer)}

@@ -20,8 +20,9 @@ from graphproof.subjects.fp8_state import forget_fp8_state
 from graphproof.subjects.training import accept_streams_of_accumulators
 from graphproof.subjects.translation import require
 
-# What a runner of impl local keeps of its captures. The captured outputs have an autograd graph whose
-# nodes refer to the parameters, and by their hooks to the model: a cycle that no collector sees.
+# What a runner of impl local keeps of its captures. The captured outputs have an autograd graph,
+# whose nodes refer to the parameters, and by their hooks to the model: a cycle that no collector
+# sees.
 HELD_BY_RUNNERS = ("fwd_graph", "bwd_graph", "fwd_graph_outputs", "fwd_graph_output_surface",
                    "fwd_graph_input_surface", "fwd_graph_input_args", "fwd_graph_input_kwargs",
                    "static_grad_outputs", "static_grad_inputs", "params_to_backprop")
@@ -73,6 +74,8 @@ class MegatronTraining:
         self.config.finalize_model_grads_func = finalize_model_grads
         self.optimizer = self._optimizer()
         self.config.grad_scale_func = self.optimizer.scale_loss
+        if case.overlap_grad_reduce:
+            self._reduce_in_the_last_microbatch()
         self.forward_backward = get_forward_backward_func()
         if case.graph_arm and case.impl == "full_iteration":
             self.forward_backward = full_cuda_graph.FullCudaGraphWrapper(
@@ -91,7 +94,8 @@ class MegatronTraining:
             if case.axis("layer_spec", "local") == "transformer_engine" \
             else gpt_layer_specs.get_gpt_layer_local_spec
         model = GPTModel(config=self.config,
-                         transformer_layer_spec=spec(num_experts=case.experts or None),
+                         transformer_layer_spec=spec(num_experts=case.experts or None,
+                                                     moe_grouped_gemm=translated.grouped(case)),
                          pre_process=parallel_state.is_pipeline_first_stage(**stage),
                          post_process=parallel_state.is_pipeline_last_stage(**stage),
                          **({"vp_stage": number} if case.vpp > 1 else {}),
@@ -119,6 +123,15 @@ class MegatronTraining:
             chunk.train()
         return wrapped
 
+    def _reduce_in_the_last_microbatch(self) -> None:
+        """Tells the schedule how to keep gradients of earlier microbatches, as the training loop
+        does; their hooks would begin the reduction in each of them."""
+        no_sync = [chunk.no_sync for chunk in self.chunks]
+        begin = [chunk.start_grad_sync for chunk in self.chunks]
+        alone = len(self.chunks) == 1
+        self.config.no_sync_func = no_sync[0] if alone else no_sync
+        self.config.grad_sync_func = begin[0] if alone else begin
+
     def _optimizer(self):
         from megatron.core.optimizer import OptimizerConfig, get_megatron_optimizer
         return get_megatron_optimizer(OptimizerConfig(**translated.optimizer_of(self.case)),
@@ -128,8 +141,10 @@ class MegatronTraining:
 
     def batch(self, step: int) -> list:
         """The inputs of a step: one dictionary for each microbatch, the same on all ranks of a
-        data parallel replica. [B, S] int64, masks included."""
+        data parallel replica, of which a context parallel rank gets its part. [B, S] int64, masks
+        included."""
         from megatron.core import parallel_state
+        from megatron.core.utils import get_batch_on_this_cp_rank
         case = self.case
         generator = torch.Generator().manual_seed(
             case.seed * 1_000_003 + step * 1009 + parallel_state.get_data_parallel_rank())
@@ -138,20 +153,29 @@ class MegatronTraining:
         positions = torch.arange(case.seq_length, device="cuda").expand(case.microbatch_size, -1)
         later = torch.ones(case.seq_length, case.seq_length, dtype=torch.bool, device="cuda")
         mask = later.triu(1).expand(case.microbatch_size, 1, -1, -1).contiguous()
-        return [{"tokens": one[:, :-1].contiguous(), "labels": one[:, 1:].contiguous(),
-                 "position_ids": positions.contiguous(), "attention_mask": mask,
-                 "loss_mask": torch.ones(case.microbatch_size, case.seq_length, device="cuda")}
-                for one in drawn]
+        batches = [{"tokens": one[:, :-1].contiguous(), "labels": one[:, 1:].contiguous(),
+                    "position_ids": positions.contiguous(), "attention_mask": mask,
+                    "loss_mask": torch.ones(case.microbatch_size, case.seq_length, device="cuda")}
+                   for one in drawn]
+        if case.cp == 1:
+            return batches
+        group = parallel_state.get_context_parallel_group()
+        return [{name: part.contiguous() for name, part in
+                 get_batch_on_this_cp_rank(one, is_hybrid_cp=False, cp_group=group).items()}
+                for one in batches]
 
-    @staticmethod
-    def _loss(mask: torch.Tensor, output: torch.Tensor) -> tuple:
-        value = (output.float() * mask).sum() / mask.sum()
+    def _loss(self, mask: torch.Tensor, output: torch.Tensor) -> tuple:
+        # The schedule multiplies by cp, because upstream divides by the tokens of all parts.
+        value = (output.float() * mask).sum() / (mask.sum() * self.case.cp)
         return value, {"lm loss": value.detach().clone()}  # the schedule divides `value` in place
 
-    def _forward(self, data, model) -> tuple:
+    def _forward(self, data, model, return_schedule_plan: bool = False) -> tuple:
+        """What a schedule calls for each microbatch. `return_schedule_plan`: the schedule that
+        overlaps the exchange of tokens runs the parts of layers by itself."""
         one = next(data)
-        output = model(one["tokens"], one["position_ids"], one["attention_mask"],
-                       labels=one["labels"])
+        run = model.build_schedule_plan if return_schedule_plan else model
+        output = run(one["tokens"], one["position_ids"], one["attention_mask"],
+                     labels=one["labels"])
         return output, partial(self._loss, one["loss_mask"])
 
     def step(self, batch: list) -> torch.Tensor:
@@ -193,7 +217,16 @@ class MegatronTraining:
             self.helper = cuda_graphs.TECudaGraphHelper(
                 model=self.chunks, config=self.config, seq_length=self.case.seq_length,
                 micro_batch_size=self.case.microbatch_size, optimizers=[self.optimizer])
+            # Hooks that gather parameters are no part of a graph: the helper runs them before a
+            # replay instead, as the training loop has it.
+            gathers = self.chunks if self.case.overlap_param_gather else ()
+            for chunk in gathers:
+                chunk.disable_forward_pre_hook(param_sync=False)
             self.helper.create_cudagraphs()
+            for chunk in gathers:
+                chunk.enable_forward_pre_hook()
+            if gathers:
+                self.helper.cuda_graph_set_manual_hooks()
         return Captured(step=self.replayed)
 
     def replayed(self, batch: list) -> torch.Tensor:
@@ -302,8 +335,15 @@ def build(case: Case) -> Subject:
                    optimizer=inner, layers=layers_of(training.chunks), capture=training.capture,
                    graphs=(), generators=tracked_generators, gradient_read=training.gradient_read,
                    keeps_masks=False, compares_buffers=False, exclusive=True, unobserved=unobserved,
-                   layer_methods=("forward", "_te_cuda_graph_capture"),
+                   layer_methods=ways_through_a_layer(case),
                    warming_up=cuda_graphs.is_graph_warmup, close=training.close)
+
+
+def ways_through_a_layer(case: Case) -> tuple:
+    """The methods of a layer of which every forward pass, eager or captured, calls exactly one. The
+    schedule that overlaps the exchange of tokens calls the parts of a layer alone."""
+    return ("_forward_attention",) if case.overlap_ep_comm else ("forward",
+                                                                 "_te_cuda_graph_capture")
 
 
 def tracked_generators() -> dict:

@@ -14,7 +14,7 @@ import torch
 from graphproof.case import Case
 from graphproof.subject import Captured, Subject
 from graphproof.subjects import decoding
-from graphproof.subjects.gpt import make_batch
+from graphproof.subjects.gpt import ScaledGpt, make_batch
 from graphproof.subjects.training import Training, accept_streams_of_accumulators
 from graphproof.subjects.translation import require
 
@@ -24,6 +24,8 @@ WARMUPS, DDP_WARMUPS = 3, 11
 
 class TorchTraining(Training):
     """The step with torch.cuda.make_graphed_callables for a part of the model."""
+
+    model_class = ScaledGpt
 
     def capture_callables(self, step, batch: dict) -> Captured:
         accept_streams_of_accumulators()
