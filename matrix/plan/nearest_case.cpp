@@ -5,8 +5,6 @@
 #include <numeric>
 #include <optional>
 
-#include "matrix/plan/concessions.h"
-
 namespace graphproof::matrix {
 namespace {
 
@@ -557,6 +555,23 @@ std::string_view mapped_text(Mapped::Kind kind) {
 NearestCase nearest_case(const TrainingValues& values, const Catalogue& catalogue,
                          const Machine& machine) {
   return Mapping(values, catalogue, machine).run();
+}
+
+RunnableCase through_megatron_core(const Case& asked, const Catalogue& catalogue,
+                                   const Machine& machine) {
+  const std::string subject = "megatron_core";
+  Case through = asked;
+  set_value(catalogue.axes, through, "subject", subject);
+  set_value(catalogue.axes, through, "layer_spec", std::string("transformer_engine"));
+  if (world_size(catalogue.axes, through) > 1)
+    set_value(catalogue.axes, through, "comm", std::string("c10d"));
+  Machine installed = machine;
+  installed.device = "cuda";
+  installed.unavailable.erase(subject);
+  RunnableCase made = runnable_case(through, catalogue, installed);
+  if (world_size(catalogue.axes, made.test_case) == 1)
+    set_value(catalogue.axes, made.test_case, "comm", std::string("nccl"));
+  return made;
 }
 
 }  // namespace graphproof::matrix

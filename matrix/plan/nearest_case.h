@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "matrix/catalogue/catalogue.h"
+#include "matrix/plan/concessions.h"
 
 namespace graphproof::matrix {
 
@@ -43,5 +44,11 @@ struct NearestCase {
 /// has too few slots, only dp becomes one. `runnable` is made by runnable_case() (concessions.h).
 NearestCase nearest_case(const TrainingValues& values, const Catalogue& catalogue,
                          const Machine& machine);
+
+/// `asked` with the code that recipes are written for: Megatron-Core with Transformer Engine's
+/// layers, as near as it can run on GPUs like the machine's, installed or not, so that a plan does
+/// not depend on what is installed.
+RunnableCase through_megatron_core(const Case& asked, const Catalogue& catalogue,
+                                   const Machine& machine);
 
 }  // namespace graphproof::matrix

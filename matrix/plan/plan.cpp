@@ -273,15 +273,15 @@ class Planner {
     }
   }
 
-  // One line for each distinct graph setting, and one for the nearest case that runs where a
-  // setting can't run here.
+  // One line for each distinct graph setting, one for the nearest case that runs where a setting
+  // can't run here, and one for the nearest case of Megatron-Core.
   void recipes() {
     struct Setting {
       Case test_case;
       std::vector<std::string> names;  // of the recipes
       std::string differs;             // from the recipes: what was dropped or replaced
     };
-    std::vector<Setting> asked, nearest;
+    std::vector<Setting> asked, nearest, real;
     const auto add_name = [](std::vector<Setting>& list, const Case& test_case,
                              const std::string& name, const std::string& differs) {
       const auto found = std::find_if(
@@ -306,21 +306,36 @@ class Planner {
       if (made.missing.empty() && made.runnable != made.asked)
         add_name(nearest, made.runnable, recipe.name, replaced);
     }
+    for (const Setting& one : asked) {
+      const RunnableCase through = through_megatron_core(one.test_case, catalogue_, machine_);
+      if (!through.missing.empty() || catalogue_.rules.refusal(through.test_case, machine_))
+        continue;
+      std::string given_up;
+      for (const Replacement& given : through.replaced)
+        given_up += (given_up.empty() ? ": " : "; ") + given.from + " -> " + given.to;
+      for (const std::string& name : one.names) add_name(real, through.test_case, name, given_up);
+    }
     const auto names = [](const Setting& one) {
       return std::to_string(one.names.size()) +
              (one.names.size() == 1 ? " recipe, " : " recipes, such as ") + one.names.front();
     };
-    for (const auto& [list, nearby] : {std::pair(&asked, false), std::pair(&nearest, true)})
-      for (const Setting& one : *list) {
+    const auto add_all = [&](const std::vector<Setting>& list, const auto& why) {
+      for (const Setting& one : list) {
         if (!chosen(one.test_case)) {
           plan_.filtered.rows += 1;
           continue;
         }
         plan_.valid.rows += 1;
-        add(maker_.planned(one.test_case, nearby ? "the nearest case that runs to " + names(one) +
-                                                       ": " + one.differs
-                                                 : "asked for by " + names(one) + one.differs));
+        add(maker_.planned(one.test_case, why(one)));
       }
+    };
+    add_all(asked, [&](const Setting& one) { return "asked for by " + names(one) + one.differs; });
+    add_all(nearest, [&](const Setting& one) {
+      return "the nearest case that runs to " + names(one) + ": " + one.differs;
+    });
+    add_all(real, [&](const Setting& one) {
+      return "the nearest case of Megatron-Core to " + names(one) + one.differs;
+    });
   }
 
   /// Refuses mistakes that are mistakes on every machine: constraints that leave no row, and an

@@ -126,6 +126,42 @@ TEST(RecipesTest, TheProfileHasALineForEverySettingAndOneThatRuns) {
   EXPECT_NE(plan.lines.front().why.find("asked for by"), std::string::npos);
 }
 
+// Cases by subject that the machine runs, and those of Megatron-Core with what only it has here.
+struct Counts {
+  std::map<std::string, int> run;
+  std::set<std::string> ids;  // of Megatron-Core, run or not
+  int in_fp8 = 0;
+};
+Counts counts_of(const Machine& machine) {
+  Counts result;
+  for (const record::PlanLine& line : make_plan(shipped_matrix_file("recipes", catalogue()),
+                                                catalogue(), "recipes", machine, std::nullopt)
+                                          .lines) {
+    const std::string subject = line.axes.at("subject");
+    if (!line.skip && line.expect.kind == "pass") ++result.run[subject];
+    if (subject != "megatron_core") continue;
+    result.ids.insert(line.id);
+    result.in_fp8 += line.axes.at("precision").get<std::string>().starts_with("fp8");
+    EXPECT_EQ(line.axes.at("layer_spec"), "transformer_engine") << line.name;
+    EXPECT_NE(line.why.find("of Megatron-Core to"), std::string::npos) << line.why;
+    EXPECT_EQ(line.expect.kind, "pass") << line.name;
+  }
+  return result;
+}
+
+TEST(RecipesTest, EverySettingRunsThroughMegatronCoreTooWhereItIsInstalled) {
+  Machine machine{.device = "cuda", .slots = 4, .stack = {{"sm", "90"}}};
+  const Counts installed = counts_of(machine);
+  EXPECT_EQ(installed.run,
+            (std::map<std::string, int>{{"megatron_core", 125}, {"reference", 124}}));
+  EXPECT_EQ(installed.ids.size(), 125u);
+  EXPECT_EQ(installed.in_fp8, 40);
+  machine.unavailable["megatron_core"] = "megatron-core is not installed";
+  const Counts bare = counts_of(machine);
+  EXPECT_EQ(bare.ids, installed.ids);
+  EXPECT_FALSE(bare.run.contains("megatron_core"));
+}
+
 TEST(RecipesTest, ASmallMachineSkipsWhatNeedsMoreRanksAndRunsTheNearest) {
   const Machine small{.device = "sim", .slots = 2, .stack = {}};
   const Plan plan = make_plan(shipped_matrix_file("recipes", catalogue()), catalogue(), "recipes",
