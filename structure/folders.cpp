@@ -172,7 +172,7 @@ const std::vector<Folder>& folders() {
       {"launcher/watch",
        "A watched run: the command under the probe, its hangs and its end.",
        {"launcher/backend", "launcher/gpu", "launcher/run", "reports/record/watched"},
-       {"reports/record/testing"}},
+       {"launcher/cluster/testing", "reports/record/testing"}},
       {"launcher/testing",
        "Test support: ranks, hosts and drivers that follow a script.",
        {"launcher/run", "reports/record/testing"},

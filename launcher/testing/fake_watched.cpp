@@ -4,7 +4,8 @@
 //   graphproof_fake_watched exit N | signal N | wait | spin | steps N | fork
 //
 // `wait` sleeps inside a driver call, `spin` computes inside one, `steps` counts a training step
-// every 100 ms, and `fork` leaves a child that sleeps.
+// every 100 ms, and `fork` leaves a child that sleeps. GRAPHPROOF_FAKE_HOST is the host that it
+// says it runs on.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -47,7 +48,10 @@ struct Mapped {
 
 Mapped* map_file(const std::string& folder) {
   char host[64] = "";
-  gethostname(host, sizeof host - 1);
+  if (const char* other = std::getenv("GRAPHPROOF_FAKE_HOST"))
+    std::strncpy(host, other, sizeof host - 1);
+  else
+    gethostname(host, sizeof host - 1);
   const std::string path = folder + "/" + host + "." + std::to_string(getpid()) + "." +
                            std::to_string(now_ns()) + std::string(layout::kExtension);
   const int file = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);

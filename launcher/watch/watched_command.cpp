@@ -43,6 +43,8 @@ constexpr std::int64_t kLook_ms = 1000, kPausePerLook = 20;
 constexpr std::int64_t kShortestLook_ms = 50;
 constexpr int kLooksUntilHang = 20;
 constexpr milliseconds kWait{200}, kEndingStep{25};
+// Slurm ends the tasks of a step when srun is told to end; it takes a second or two.
+constexpr std::int64_t kEndOfOthers_ms = 10'000;
 // Of a command that leaves a process for each of many files, the first few tell enough.
 constexpr std::size_t kListedProcesses = 50;
 
@@ -129,6 +131,27 @@ class CommandWatch {
                               command_.folder / "hang" / "nccl-ras.txt", uses_nccl);
   }
 
+  /// Watched processes of this host that are no descendants and still run: tasks of srun, which
+  /// Slurm's daemon starts.
+  std::vector<Process> others() const {
+    std::vector<Process> found;
+    std::set<int> descendants;
+    for (const Process& process : Descendants().of(0, "", 0)) descendants.insert(process.pid);
+    for (const ProbeLook& probe : look_at_probes(command_.folder / record::kProbeFolder))
+      if (const auto process = running_here(probe); process && !descendants.contains(process->pid))
+        found.push_back(*process);
+    return found;
+  }
+
+  /// The other hosts on which a watched process has not said that it ended.
+  std::set<std::string> other_hosts() const {
+    std::set<std::string> hosts;
+    for (const ProbeLook& probe : look_at_probes(command_.folder / record::kProbeFolder))
+      if (probe.host != host_ && probe.state == record::probe_file::State::watching)
+        hosts.insert(probe.host);
+    return hosts;
+  }
+
   /// Processes that used CUDA at some look and have left no evidence by now.
   std::vector<record::UnwatchedProcess> unwatched() const {
     std::set<ProcessKey> have;
@@ -158,6 +181,9 @@ class CommandWatch {
       activities.push_back(activity_of(process, key, probe));
       if (!probe) look_for_cuda(process, key);
     }
+    for (const auto& [key, probe] : watched)
+      if (const auto process = running_here(*probe); process && running_.insert(key).second)
+        activities.push_back(activity_of(*process, key, probe));
     for (const ProbeLook& probe : probes_)
       if (probe.host != host_ && probe.state == record::probe_file::State::watching)
         activities.push_back({.name = probe.name,
@@ -166,6 +192,12 @@ class CommandWatch {
                               .evidence = probe.digest,
                               .inside_call = !probe.open_calls.empty()});
     return hang_watch_.look(now_ms, activities);
+  }
+
+  std::optional<Process> running_here(const ProbeLook& probe) const {
+    const auto pid = static_cast<int>(probe.pid);
+    if (probe.host != host_ || start_ticks(pid) != probe.start_ticks) return std::nullopt;
+    return running_process(pid);
   }
 
   bool still_runs(const ProbeLook& probe) const {
@@ -228,6 +260,27 @@ void end_processes(bool by_itself, const Child& child, record::WatchedRun& run) 
                         ": the command left it running, and it was ended");
   for (const std::string& process : named(ending.unkillable()))
     run.notes.push_back("process " + process + " could not be ended, even by SIGKILL");
+}
+
+/// Ends watched processes that do not descend from here, after what started them had its time to.
+void end_others(bool by_itself, const CommandWatch& looks, record::WatchedRun& run) {
+  const std::int64_t deadline = steady_ms() + kEndOfOthers_ms;
+  std::vector<Process> others = looks.others();
+  while (!others.empty() && steady_ms() < deadline) {
+    std::this_thread::sleep_for(kWait);
+    others = looks.others();
+  }
+  for (const Process& process : others) {
+    ::kill(process.pid, SIGKILL);
+    run.notes.push_back("the end of process " + std::to_string(process.pid) + " (" +
+                        process.command + "): it is no child of the command, and it was ended");
+  }
+  if (by_itself) return;
+  std::string hosts;
+  for (const std::string& host : looks.other_hosts()) hosts += (hosts.empty() ? "" : ", ") + host;
+  if (!hosts.empty())
+    run.notes.push_back("the end of processes on " + hosts +
+                        ": what started them was ended; whether they have ended is not seen");
 }
 
 std::string why_hung(const CommandWatch& looks, const std::vector<record::WaitingThread>& waiting,
@@ -318,6 +371,7 @@ void run_watched_command(const WatchedCommand& command, record::WatchedRun& run)
   }
   run.seconds = static_cast<double>(now - begin) / 1000;
   end_processes(end.exit.has_value(), *child, run);
+  end_others(end.exit.has_value(), looks, run);
   run.unwatched = looks.unwatched();
   set_exit(end.exit ? end.exit : child->poll(), run);
   if (end.hung)
