@@ -204,6 +204,35 @@ void check_command(const std::vector<std::string>& command, const Environment& e
                             .next = next});
 }
 
+namespace {
+
+/// Sets what this run is compared with.
+void take_earlier(const fs::path& folder, record::WatchedRun& run) {
+  const auto refuse = [&](std::string got, std::string next) {
+    return matrix::InputError({.what = "--against cannot be used",
+                               .got = folder.string() + ": " + std::move(got),
+                               .want = "an earlier watched run with a share of graphs",
+                               .why = "there would be nothing to compare with",
+                               .next = std::move(next)});
+  };
+  std::error_code absent;
+  if (!fs::exists(folder / record::kWatchedChecksFile, absent))
+    throw refuse("it was not judged", "graphproof watch --finish " + folder.string());
+  const record::WatchedRun before = read_run(folder);
+  run.against = folder;
+  std::map<std::string, double>& earlier = run.earlier.emplace();
+  for (const auto& [name, value] : read_checks(folder).figures) {
+    const bool compared = name.ends_with("steady_share") || name.ends_with("replays_a_step");
+    if (compared || (name == "graph_launches" && before.command == run.command))
+      earlier[name] = value;
+  }
+  if (earlier.empty())
+    throw refuse("no process of it launched a graph, or an older probe watched it",
+                 "watch the earlier program again with this graphproof");
+}
+
+}  // namespace
+
 PreparedWatch prepare_watch(const WatchRequest& request) {
   const fs::path probe = probe_library(request.programs);
   const std::time_t now = std::time(nullptr);
@@ -218,6 +247,7 @@ PreparedWatch prepare_watch(const WatchRequest& request) {
   run.cupti = request.cupti;
   run.started = utc_text(now);
   run.expected_graph_share = request.graph_share;
+  if (request.against) take_earlier(*request.against, run);
   run.versions = {{"linux", kernel_release()}};
   prepared.folder = create_run_folder(request.runs, request.run_dir, run.id);
   make_folders(prepared.folder);

@@ -21,9 +21,10 @@ struct WatchRequest {
   std::optional<std::string> run_dir;
   std::string profile = "quick";
   bool cupti = true;
-  std::optional<double> graph_share;  ///< the smallest share that is asked for, 0 to 1
-  std::filesystem::path programs;     ///< the folder of the probe and the judge
-  bool output_to_error = false;       ///< the command's standard output goes to standard error
+  std::optional<double> graph_share;             ///< the smallest share that is asked for, 0 to 1
+  std::optional<std::filesystem::path> against;  ///< the folder of an earlier watched run
+  std::filesystem::path programs;                ///< the folder of the probe and the judge
+  bool output_to_error = false;  ///< the command's standard output goes to standard error
 };
 
 /// A watched run whose folder exists.

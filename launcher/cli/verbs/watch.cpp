@@ -15,7 +15,7 @@ namespace graphproof::cli {
 namespace {
 
 struct WatchOptions {
-  std::string profile = "quick", run_dir, finish;
+  std::string profile = "quick", run_dir, finish, against;
   std::string hang_after = "10m";
   std::optional<double> graph_share;
   bool no_cupti = false, attach_only = false, json = false;
@@ -37,6 +37,9 @@ void check(const WatchOptions& options, const Surroundings& surroundings) {
   if (!options.finish.empty() && !surroundings.words.empty())
     throw no_value("--finish together with a command", surroundings.words.front(), "the run alone",
                    "leave out `--` and what follows it");
+  if (!options.finish.empty() && !options.against.empty())
+    throw no_value("--finish together with --against", options.against, "one of them",
+                   "give --against when the run begins");
   if (!options.finish.empty() && options.attach_only)
     throw no_value("--finish together with --attach-only", options.finish, "one of them",
                    "--attach-only begins a run, and --finish judges it");
@@ -97,6 +100,9 @@ record::ExitCode execute_watch(const WatchOptions& options, Surroundings& surrou
       .profile = options.profile,
       .cupti = !options.no_cupti,
       .graph_share = options.graph_share,
+      .against = options.against.empty() ? std::nullopt
+                                         : std::optional(launcher::find_watched_run(
+                                               surroundings.runs, options.against)),
       .programs = surroundings.programs,
       .output_to_error = options.json};
   if (options.attach_only) return attach(request, options.json, surroundings);
@@ -120,6 +126,11 @@ Action declare_watch(CLI::App& app) {
   app.add_option("--graph-share", options->graph_share,
                  "fail if less than this share of the kernels (0 to 1) runs in graphs")
       ->type_name("SHARE");
+  app.add_option(
+         "--against", options->against,
+         "fail if fewer replays or a smaller share of the kernels are in graphs than in this "
+         "earlier watched run: its folder, its id or latest")
+      ->type_name("RUN");
   app.add_option("--hang-after", options->hang_after,
                  "end a command of which nothing moves for this time (default: 10m)")
       ->type_name("DURATION");

@@ -369,6 +369,30 @@ TEST_F(WatchTest, VerbsForCasesSayThatAWatchedRunHasNone) {
 
 // Hangs ------------------------------------------------------------------------------------------
 
+TEST_F(WatchTest, TheFiguresOfAnEarlierRunAreTakenAlong) {
+  const std::string program = fake_watched() + " exit 0";
+  EXPECT_EQ(watch_shell(program), 0) << err();
+  const fs::path earlier = latest();
+  EXPECT_EQ(watch_shell(program, {"--against", "latest"}), 2) << "it has no figures";
+  EXPECT_TRUE(has(err(), "no process of it launched a graph, or an older probe watched it"))
+      << err();
+  EXPECT_EQ(latest(), earlier) << "nothing was made";
+  std::string checks = text_of(earlier / "checks.json");
+  checks.replace(checks.find("\"figures\":{}"), 12,
+                 R"("figures":{"steady_share":0.9,"graph_launches":40,"capture_ms":3})");
+  std::ofstream(earlier / "checks.json") << checks;
+  EXPECT_EQ(watch_shell("true; " + program, {"--against", "latest"}), 0) << err();
+  EXPECT_EQ(run().against, earlier);
+  EXPECT_EQ(run().earlier, (std::map<std::string, double>{{"steady_share", 0.9}}))
+      << "another command may launch graphs less often";
+  EXPECT_EQ(watch_shell(program, {"--against", earlier}), 0) << err();
+  EXPECT_EQ(run().earlier,
+            (std::map<std::string, double>{{"steady_share", 0.9}, {"graph_launches", 40}}));
+  fs::remove(earlier / "checks.json");
+  EXPECT_EQ(watch_shell(program, {"--against", earlier}), 2);
+  EXPECT_TRUE(has(err(), "it was not judged")) << err();
+}
+
 TEST_F(WatchTest, AHangNamesTheDriverCallAndIsEnded) {
   for (const char* how : {"wait", "spin"}) {
     EXPECT_EQ(watch_shell(fake_watched() + " " + how + " & wait", {"--hang-after", "2s"}), 1)
@@ -445,6 +469,10 @@ TEST_F(WatchTest, ACommandThatCannotBeStartedIsRefusedBeforeAnythingIsMade) {
       {{"--", "/tmp"}, "`/tmp` is a folder", "name a program in it"},
       {{"--profile", "most", "--", "true"}, "`most`", "graphproof watch --help"},
       {{"--graph-share", "90", "--", "true"}, "90", "0.9 asks for 90 % of the kernels"},
+      {{"--against", "latest", "--", "true"},
+       "`latest`",
+       "graphproof watch -- COMMAND... starts one"},
+      {{"--against", "r", "--finish", "r"}, "r", "give --against when the run begins"},
       {{"--hang-after", "", "--", "true"}, "``", "a long one never ends"},
       {{"--finish", "latest"}, "`latest`", "graphproof watch -- COMMAND... starts one"},
       {{"--finish", "latest", "--", "true"}, "true", "leave out `--`"},

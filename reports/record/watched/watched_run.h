@@ -88,6 +88,8 @@ struct WatchedRun {
   std::optional<std::vector<std::string>> ras;
   std::vector<UnwatchedProcess> unwatched;
   std::optional<double> expected_graph_share;
+  std::optional<std::string> against;
+  std::optional<std::map<std::string, double>> earlier;
   std::map<std::string, std::string> environment;
   std::map<std::string, std::string> versions;
   std::vector<std::string> notes;
@@ -126,6 +128,13 @@ struct WatchedRun {
           "processes of the command that used CUDA and left no evidence");
     field("expected_graph_share", &WatchedRun::expected_graph_share,
           "smallest share of kernels in graphs (0 to 1) that the user asked for", 0.9, kCount);
+    field("against", &WatchedRun::against,
+          "the earlier watched run whose share of graphs this one has to keep; absent if none was "
+          "named",
+          "/data/runs/20261120-093000-11c2");
+    field("earlier", &WatchedRun::earlier,
+          "figures of that run; graph_launches only if its command is the same; absent likewise",
+          JsonText{R"({"steady_share": 0.9})"}, kCount);
     field("environment", &WatchedRun::environment, "the variables that the launcher set",
           JsonText{R"({"GRAPHPROOF_PROBE_PROFILE": "quick"})"});
     field("versions", &WatchedRun::versions, "versions that the launcher knows",

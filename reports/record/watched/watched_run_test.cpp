@@ -43,6 +43,8 @@ WatchedRun hung_run() {
                        .seconds = 600}},
           .unwatched = {{.pid = 5, .command = "worker", .why = "no injection path"}},
           .expected_graph_share = 0.9,
+          .against = "/data/runs/before",
+          .earlier = {{{"steady_share", 0.75}}},
           .environment = {{"GRAPHPROOF_PROBE_PROFILE", "full"}},
           .versions = {{"graphproof", "1"}},
           .notes = {"NCCL's log is not read"}};

@@ -5,6 +5,7 @@
 #include "suites/checks/attempt/concat.h"
 #include "suites/checks/watched/job/kernel_counts.h"
 #include "suites/checks/watched/job/kernel_name.h"
+#include "suites/checks/watched/job/steady_share.h"
 
 namespace graphproof::checks::watched {
 namespace {
@@ -162,6 +163,7 @@ std::map<std::string, double> watched_figures(const WatchedJob& job) {
     figures["kernel_us"] = static_cast<double>(outside_ns) / (1000 * static_cast<double>(outside));
   if (steps > 0)
     figures["kernels_per_step"] = static_cast<double>(outside) / static_cast<double>(steps);
+  figures.merge(steady_figures(job));
   if (!all.incomplete && all.in_graphs + all.outside > 0) figures["graph_share"] = all.share();
   return figures;
 }

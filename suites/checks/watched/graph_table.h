@@ -20,6 +20,7 @@ std::vector<record::GraphRow> graph_table(const WatchedJob& job, std::vector<std
 ///   - graphs, graph_launches, eager_kernels, steps: sums over processes; of steps the most.
 ///   - live_graphs: most executable graphs alive at once in a process.
 ///   - instantiation_bytes: device memory that instantiations took; the most of a process.
+///   - steady_share, replays_a_step and the least of each: see job/steady_share.h.
 ///   - capture_ms, probe_start_ms: the longest capture, and the longest start of a probe.
 std::map<std::string, double> watched_figures(const WatchedJob& job);
 

@@ -80,6 +80,19 @@ TEST(WatchedFigures, AreOfTheWholeRun) {
   EXPECT_EQ(figures.at("live_graphs"), 8);
 }
 
+TEST(WatchedFigures, WhatComesBeforeTheFirstReplayIsNotPartOfTheSteadyShare) {
+  WatchedJob job = clean_job();
+  line_of(job, 1).kernels_before_graphs = 300;
+  line_of(job, 1).threads[0].graph_launches = 106;
+  const std::map<std::string, double> figures = watched_figures(job);
+  EXPECT_DOUBLE_EQ(figures.at("steady_share"), 2 * 3708.0 / (2 * 3708 + 500 + 300));
+  EXPECT_DOUBLE_EQ(figures.at("least_steady_share"), 3708.0 / (3708 + 500));
+  EXPECT_DOUBLE_EQ(figures.at("replays_a_step"), (206.0 + 106) / 200);
+  EXPECT_DOUBLE_EQ(figures.at("least_replays_a_step"), 1.06);
+  line_of(job, 0).kernels_before_graphs.reset();
+  EXPECT_FALSE(watched_figures(job).contains("steady_share"));
+}
+
 TEST(WatchedFigures, AShareThatIsNotKnownIsLeftOut) {
   WatchedJob job = clean_job();
   line_of(job, 1).retired_launches = 7;
