@@ -401,7 +401,8 @@ class Builder {
     if (located.has("default")) located.at("default").word({"bitwise"});
     each(located, "rules", kMostOracleRules, "oracle rules", [&](const Located& row) {
       row.expect_keys({"when", "why"}, {"rtol", "atol"});
-      OracleRule rule{.when = condition(row.at("when")), .why = row.at("why").string()};
+      OracleRule rule{
+          .when = condition(row.at("when")), .why = row.at("why").string(), .place = row.place()};
       if (rule.why.empty())
         row.at("why").fail("a tolerance without a reason", "a sentence",
                            "an unnamed difference is a failure",

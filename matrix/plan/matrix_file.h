@@ -58,6 +58,7 @@ struct OracleRule {
   Expression when = Expression::always();
   double rtol = 0, atol = 0;
   std::string why;
+  Place place = {};
 };
 
 /// How a profile chooses rows that cover combinations: `cover`, `groups`, `cost`, `steps`.

@@ -77,6 +77,7 @@ class Planner {
                           .until = issue.until};
         break;
       }
+      refuse_contradiction(planned.test_case);
       for (const OracleRule& rule : file_.oracle) {
         if (!planned.skip && rule.when.holds(planned.test_case, machine_) != Truth::no)
           planned.skip = {*record::Verdict::from("skipped.capability"),
@@ -101,6 +102,26 @@ class Planner {
     if (line.expect.kind == "rejected") ++plan_.negative;
     if (line.expect.kind == "fault") ++plan_.faults;
     plan_.lines.push_back(std::move(line));
+  }
+
+  // Two tolerances for one case: the wider one would silently win.
+  void refuse_contradiction(const Case& test_case) const {
+    const OracleRule* first = nullptr;
+    for (const OracleRule& rule : file_.oracle) {
+      if (rule.when.holds(test_case, machine_) != Truth::yes) continue;
+      if (first == nullptr) first = &rule;
+      if (rule.rtol == first->rtol && rule.atol == first->atol) continue;
+      const auto tolerance = [](const OracleRule& one) {
+        return "rtol " + nlohmann::json(one.rtol).dump() + ", atol " +
+               nlohmann::json(one.atol).dump() + " for `" + one.when.text() + "`";
+      };
+      throw InputError({.what = "two oracle rules contradict each other",
+                        .got = tolerance(*first) + "; " + tolerance(rule),
+                        .want = "one tolerance for " + case_name(catalogue_.axes, test_case),
+                        .why = "whichever is wider would hide what the other one shows",
+                        .next = "narrow `when` of one of them, so that no case meets both",
+                        .place = rule.place});
+    }
   }
 
   // Gives the case the limits of the file. One that the case has already, as a value of its axis,
@@ -223,9 +244,17 @@ class Planner {
   }
 
   void add_included() {
-    for (const Included& included : file_.include)
-      if (chosen(included.test_case))
-        add(maker_.planned(included.test_case, "included by the matrix file"));
+    for (const Included& included : file_.include) {
+      if (!chosen(included.test_case)) continue;
+      PlannedCase planned = maker_.planned(included.test_case, "included by the matrix file");
+      // No constraint removes it, but one may say why this machine skips it.
+      for (const Constraint& constraint : file_.constraints)
+        if (constraint.skip_as && !planned.skip &&
+            constraint.require.holds(included.test_case, machine_) == Truth::no)
+          planned.skip = {.verdict = *constraint.skip_as,
+                          .why = constraint.id + ": " + constraint.why};
+      add(std::move(planned));
+    }
   }
 
   void negative_cases() {

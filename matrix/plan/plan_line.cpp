@@ -31,9 +31,13 @@ record::PlanLine PlanLineMaker::line(const PlannedCase& planned) const {
   const Subject& subject = *catalogue_.subjects.find(subject_of(test_case));
   for (const auto& [phase, limit] : subject.limits) limits[phase] = limit;
   for (const auto& [phase, limit] : planned.limits) limits[phase] = limit;
+  // Times are those of this case alone: not of what an earlier one left in its processes. And a
+  // limit that is exceeded once and then kept says nothing about state that leaked from a batch.
+  const bool timed = text_of(catalogue_.axes, test_case, "perf_limit") != kNoLimit;
+  const std::string isolation = timed ? "process" : planned.isolation;
   double seconds = std::max(kCaseSeconds, subject.seconds) +
                    kSecondsPerRank * static_cast<double>(ranks) +
-                   (planned.isolation == "process" ? kProcessSeconds : 0);
+                   (isolation == "process" ? kProcessSeconds : 0);
   // An expected hang takes as long as the launcher waits before it calls a silent rank hung.
   if (expect.kind == "hazard" && expect.verdict.starts_with("fail.hang"))
     seconds += static_cast<double>(limits.at(record::Phase::replay)) / 1000;
@@ -43,7 +47,7 @@ record::PlanLine PlanLineMaker::line(const PlannedCase& planned) const {
           .name = case_name(catalogue_.axes, test_case),
           .axes = effective_values(catalogue_.axes, test_case),
           .ranks = static_cast<int>(ranks),
-          .isolation = planned.isolation,
+          .isolation = isolation,
           .environment = case_environment(catalogue_.axes, test_case),
           .limits_ms = std::move(limits),
           .expect = expect,

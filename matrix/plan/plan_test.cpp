@@ -309,6 +309,48 @@ TEST_F(PlanTest, AToleranceThatNoCheckSupportsIsSkippedNotIgnored) {
   EXPECT_EQ(plan.lines[1].skip->verdict.text(), "skipped.capability");
 }
 
+TEST_F(PlanTest, TolerancesThatContradictEachOtherAreRefused) {
+  const Problem problem = thrown([&] {
+    own(R"("axes": {"tp": [1, 2], "dp": [1, 2]},
+           "oracle": {"rules": [{"when": "tp == 2", "rtol": 0.1, "why": "w"},
+                                {"when": "dp == 2", "rtol": 0.2, "why": "w"}]},
+           "profiles": {"p": {}})");
+  });
+  EXPECT_EQ(problem.what, "two oracle rules contradict each other");
+  EXPECT_EQ(problem.got, "rtol 0.1, atol 0.0 for `tp == 2`; rtol 0.2, atol 0.0 for `dp == 2`");
+  EXPECT_EQ(problem.want, "one tolerance for tp=2,dp=2");
+  EXPECT_EQ(problem.next, "narrow `when` of one of them, so that no case meets both");
+  EXPECT_GT(problem.place.line, 0);
+  EXPECT_NO_THROW(own(R"("axes": {"tp": [1, 2], "dp": [1, 2]},
+           "oracle": {"rules": [{"when": "tp == 2", "rtol": 0.1, "why": "w"},
+                                {"when": "dp == 2 and tp == 1", "rtol": 0.2, "why": "w"}]},
+           "profiles": {"p": {}})"));
+}
+
+TEST_F(PlanTest, ScaleIsPlannedEverywhereAndSkippedWithoutGpus) {
+  Machine two = cuda_;
+  two.slots = 2;
+  const Plan on_gpus = shipped("scale", two);
+  EXPECT_TRUE(on_gpus.skipped.empty());
+  EXPECT_GE(on_gpus.lines.size(), 8u);
+  std::set<std::string> engines;
+  for (const record::PlanLine& one : on_gpus.lines) {
+    EXPECT_EQ(one.expect.kind, "pass") << one.name;
+    EXPECT_NE(one.axes.at("perf_limit"), "none") << one.name;
+    EXPECT_NE(one.axes.at("memory_limit"), "none") << one.name;
+    EXPECT_GE(one.axes.at("hidden").get<int>(), 2048) << one.name;
+    engines.insert(one.axes.at("impl").get<std::string>());
+  }
+  EXPECT_EQ(engines,
+            (std::set<std::string>{"full_iteration", "local", "manual", "transformer_engine"}));
+  const Plan on_sim = shipped("scale", sim_);
+  EXPECT_EQ(on_sim.lines.size(), on_gpus.lines.size());
+  for (const record::PlanLine& one : on_sim.lines)
+    expect_skipped(one, "skipped.capability",
+                   "real_sizes: the simulated device computes on the host, where a step of these "
+                   "models takes minutes");
+}
+
 TEST_F(PlanTest, StatedLimitsBecomeAxesOfTheCasesThatAreMeasured) {
   const Plan plan = own(
       R"("axes": {"impl": ["none", "manual", "full_iteration"]},
@@ -330,6 +372,9 @@ TEST_F(PlanTest, StatedLimitsBecomeAxesOfTheCasesThatAreMeasured) {
   EXPECT_EQ(limits_of(2), std::pair(std::string("graph_step <= 1.02 * eager_step"),
                                     std::string("graph_peak <= 2.0 * eager_peak")));
   EXPECT_EQ(limits_of(3).first, "graph_step <= 3") << "its own";
+  EXPECT_EQ(plan.lines[0].isolation, "batch");
+  for (const std::size_t line : {1u, 2u, 3u})
+    EXPECT_EQ(plan.lines[line].isolation, "process") << "times of this case alone";
   for (const std::size_t line : {1u, 2u, 3u})
     for (const char* check : {"D44.stated_times", "D31.stated_memory"})
       EXPECT_EQ(std::ranges::count(plan.lines[line].required_checks, check), 1) << check;

@@ -145,7 +145,7 @@ TEST(Faults, M326AddsKernelsToTheGraphAndChangesNoResult) {
   const Outcome sound = run("full_iteration", Fault::none),
                 planted = run("full_iteration", Fault::captured_fills);
   EXPECT_EQ(planted.equal, Equal(kSteps, true));
-  EXPECT_EQ(planted.reports.at(0).census.total, sound.reports.at(0).census.total + 4000);
+  EXPECT_EQ(planted.reports.at(0).census.total, sound.reports.at(0).census.total + 12000);
 }
 
 TEST(Faults, M327AddsMemoryToThePoolAndChangesNoResult) {

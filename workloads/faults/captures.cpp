@@ -190,7 +190,7 @@ std::shared_ptr<FaultHooks> warm_up_not_undone() {
 /// The graph holds thousands of small kernels that no eager step runs. Their results are not used.
 std::shared_ptr<FaultHooks> captured_fills() {
   return in_each_capture([](const CaptureParts& parts, CaptureRequest& request) {
-    constexpr int kFills = 4000;  // some 2 us each: more than a small eager step takes
+    constexpr int kFills = 12000;  // 1.5 to 2 us each: several times a small eager step
     request.work = [work = request.work, device = parts.device.torch_device()] {
       work();
       at::Tensor scratch = at::empty({1024}, at::TensorOptions().device(device));
