@@ -20,7 +20,7 @@ const std::vector<Folder>& folders() {
        {}},
       {"fixtures/comm/transport",
        "How bytes get from rank to rank: MPI, NCCL, or the process groups of PyTorch.",
-       {"fixtures/device", "fixtures/process", "fixtures/tensors"},
+       {"fixtures/device/cuda", "fixtures/process", "fixtures/tensors"},
        {"reports/record/testing"}},
       {"fixtures/device",
        "The device interface that CUDA and the simulated device share, its errors, the RNG "
@@ -415,7 +415,7 @@ const std::vector<Folder>& folders() {
       {"workloads/engines",
        "The graph implementations, constructed by name.",
        {"workloads/engines/step"},
-       {"workloads/testing"}},
+       {"reports/record/testing", "workloads/testing"}},
       {"workloads/engines/capture",
        "What engines share: their interface, one capture, the graph of the optimizer.",
        {"workloads/engine_traits", "workloads/training"},

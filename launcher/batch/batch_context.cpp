@@ -155,6 +155,7 @@ record::Context BatchRun::context(std::size_t index, std::int64_t now_ms) const 
     seen.arm = progress.arm;
     seen.step = progress.step;
     seen.collective = progress.collective;
+    seen.progress = progress.device;
     seen.silent_ms = end_ms - (progress.ended   ? progress.ended_ms
                                : progress.begun ? progress.progress_ms
                                                 : process.heartbeat_ms);

@@ -58,6 +58,8 @@ bool HangDetector::heartbeat(const record::Heartbeat& line, std::int64_t now_ms)
     progress.ended = true;
     progress.ended_ms = now_ms;
     progress.log_end = line.log_bytes;
+  } else if (line.event == "progress") {
+    progress.device = line.progress;
   } else {
     const auto place = std::tie(progress.phase, progress.arm, progress.step);
     if (place != std::tie(line.phase, line.arm, line.step)) progress.progress_ms = now_ms;
@@ -165,6 +167,16 @@ bool HangDetector::less_advanced(int left, int right) const {
   return advance(left) < advance(right);
 }
 
+std::optional<int> HangDetector::stuck(const std::vector<int>& silent) const {
+  std::vector<record::CollectiveProgress> ranks;
+  for (int rank = 0; rank < world_size(); ++rank)
+    ranks.push_back(progress_[case_of(rank)][rank].device.value_or(record::CollectiveProgress()));
+  const auto stall = record::stall_of(ranks);
+  // In the collective itself all are stuck alike.
+  if (!stall || stall->waiting.empty()) return std::nullopt;
+  return std::ranges::count(silent, stall->rank) > 0 ? std::optional(stall->rank) : std::nullopt;
+}
+
 std::optional<HangDecision> HangDetector::overdue(std::int64_t now_ms) const {
   bool late = false;
   std::vector<int> silent;
@@ -179,9 +191,12 @@ std::optional<HangDecision> HangDetector::overdue(std::int64_t now_ms) const {
   }
   if (!late) return std::nullopt;
   HangDecision decision;
+  const auto by_device = stuck(silent);
   decision.missing_rank =
-      *std::min_element(silent.begin(), silent.end(),
-                        [this](int left, int right) { return less_advanced(left, right); });
+      by_device ? *by_device
+                : *std::min_element(silent.begin(), silent.end(), [this](int left, int right) {
+                    return less_advanced(left, right);
+                  });
   const Wait wait = wait_of(decision.missing_rank);
   decision.case_index = case_of(decision.missing_rank);
   decision.phase = wait.phase;

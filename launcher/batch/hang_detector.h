@@ -22,6 +22,7 @@ struct RankProgress {
   std::string arm;
   std::int64_t step = 0;
   std::optional<record::Collective> collective;
+  std::optional<record::CollectiveProgress> device;  // what its device had counted last
   std::int64_t begun_ms = 0, ended_ms = 0;
   std::int64_t heartbeat_ms = 0;  // when the last heartbeat of the case came
   std::int64_t progress_ms = 0;   // when phase, arm or step last changed: limits count from here
@@ -72,9 +73,10 @@ class HangDetector {
   /// A hang, if a rank has passed the limit of the phase in which it is: the rank that is missing
   /// and the ranks that wait for it.
   ///
-  /// The missing rank is the least advanced one: the one that has ended the fewest cases, then by
-  /// the last collective, then by step, then the one that has been silent for longest. A rank that
-  /// has sent a heartbeat only just now is not a candidate.
+  /// The missing rank is the one for which the others wait by the counts of their devices
+  /// (record::stall_of). If those say nothing, it is the least advanced one: the one that has ended
+  /// the fewest cases, then by the last collective, then by step, then the one that has been silent
+  /// for longest. A rank that has sent a heartbeat only just now is not a candidate.
   std::optional<HangDecision> overdue(std::int64_t now_ms) const;
 
   /// The first rank whose process ended without a last heartbeat ("bye").
@@ -117,6 +119,8 @@ class HangDetector {
   };
   Wait wait_of(int rank) const;
   bool less_advanced(int left, int right) const;
+  /// The rank of `silent` that is stuck by the counts of the devices.
+  std::optional<int> stuck(const std::vector<int>& silent) const;
   std::optional<std::size_t> index_of(const std::string& case_id, int attempt) const;
 
   std::vector<Case> cases_;

@@ -43,6 +43,18 @@ struct Ranks {
     beat.collective = record::Collective{sequence, "all_reduce", "tp"};
     return detector.heartbeat(beat, now);
   }
+  bool progress(int rank, const char* id, std::int64_t begun, std::int64_t now) {
+    record::Heartbeat beat = line(rank, "progress");
+    beat.case_id = id;
+    beat.attempt = 1;
+    beat.progress = {{.group = "tp",
+                      .first_rank = 0,
+                      .begun = begun,
+                      .ended = 40,
+                      .op = "all_reduce",
+                      .sequence = begun}};
+    return detector.heartbeat(beat, now);
+  }
   void begin(const char* id, std::int64_t now) {
     for (int rank : {0, 1}) {
       hello(rank, now);
@@ -92,6 +104,32 @@ TEST(HangDetectorTest, TheLeastAdvancedRankIsMissingWhicheverIsLateFirst) {
   EXPECT_EQ(hang->waiting_ranks, std::vector<int>{0});
   EXPECT_EQ(hang->phase, Phase::replay);
   EXPECT_EQ(hang->last_collective, (record::Collective{16, "all_reduce", "tp"}));
+}
+
+TEST(HangDetectorTest, WhatTheDevicesCountedNamesTheRankThatIsStuckInAReplay) {
+  Ranks ranks;
+  ranks.begin("one", 0);
+  // The hosts have issued the same, and rank 0 has been silent for longest.
+  ranks.phase(0, "one", Phase::replay, 3, 17, 100);
+  ranks.phase(1, "one", Phase::replay, 3, 17, 150);
+  ASSERT_TRUE(ranks.progress(0, "one", 41, 300));
+  ASSERT_TRUE(ranks.progress(1, "one", 40, 300));
+  const auto hang = ranks.detector.overdue(1101);
+  ASSERT_TRUE(hang) << "what a device counts is no heartbeat of its host";
+  EXPECT_EQ(hang->missing_rank, 1);
+  EXPECT_EQ(hang->waiting_ranks, std::vector<int>{0});
+  EXPECT_EQ(ranks.detector.progress(0, 1).device->at(0).begun, 40);
+}
+
+TEST(HangDetectorTest, RanksInsideOneCollectiveAreToldApartByTheirHosts) {
+  Ranks ranks;
+  ranks.begin("one", 0);
+  ranks.phase(0, "one", Phase::replay, 3, 17, 100);
+  ranks.phase(1, "one", Phase::replay, 2, 16, 150);
+  for (const int rank : {0, 1}) ASSERT_TRUE(ranks.progress(rank, "one", 41, 300));
+  const auto hang = ranks.detector.overdue(1101);
+  ASSERT_TRUE(hang);
+  EXPECT_EQ(hang->missing_rank, 1);
 }
 
 TEST(HangDetectorTest, ALimitOfStepsCountsFromTheLastStep) {

@@ -60,6 +60,7 @@ class CaseScope {
   }
   record::EvidenceWriter& evidence() { return evidence_; }
   Phase phase() const { return phase_; }
+  const std::string& arm() const { return arm_; }
   std::string place() const;  // "phase replay, arm lockstep_graph, step 3"
 
   /// Sets the boundary of the next vote.

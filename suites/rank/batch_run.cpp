@@ -24,6 +24,7 @@
 #include "suites/rank/configuration.h"
 #include "suites/rank/early_exit.h"
 #include "suites/rank/fingerprint.h"
+#include "suites/rank/planted_stall.h"
 #include "suites/rank/rank_process.h"
 #include "suites/rank/validate.h"
 #include "suites/rank/warm_start.h"
@@ -139,12 +140,24 @@ void write_races(const CaseParts& parts) {
         .accesses = races->checked, .count = races->count, .found = races->found});
 }
 
+/// REQUIRES: the device is idle, and its communicators exist.
+void write_executed(const CaseParts& parts) {
+  record::ExecutedLine line;
+  for (const record::GroupProgress& group : parts.groups->progress())
+    line.groups.push_back({.group = group.group,
+                           .first_rank = group.first_rank,
+                           .begun = group.begun,
+                           .ended = group.ended});
+  if (!line.groups.empty()) parts.scope.write(line);  // a single rank is in no group of two
+}
+
 /// What the case asks for, changed by its planted fault if that changes how a case runs.
 faults::RunPlan run_plan(const StepConfig& config, bool communicators_first) {
   faults::RunPlan plan{.autograd_threads = config.autograd_threads,
                        .communicators_first = communicators_first,
                        .abort_communicators = false,
-                       .buffers_per_rank = config.collective && config.collective->per_rank};
+                       .buffers_per_rank = config.collective && config.collective->per_rank,
+                       .stall = {}};
   const auto faults = faults::plant(config.fault);
   faults->plan_run(plan);
   return plan;
@@ -165,6 +178,7 @@ bool run_case(const BatchContext& context, const ValidatedCase& validated, bool 
   try {
     StepConfig config;
     faults::RunPlan plan;
+    std::optional<PlantedStall> stall;
     scope.enter(Phase::init, "", 0);
     scope.section(Phase::init, [&] {
       config = step_config(context.catalogue.axes, validated.test_case, context.place,
@@ -178,8 +192,12 @@ bool run_case(const BatchContext& context, const ValidatedCase& validated, bool 
       });
       comm::ProcessGroups& groups = context.process.groups();
       groups.use(process_groups(config.layout), context.process.limit(Phase::init));
-      groups.ledger().listen(
-          [&](const record::Collective& collective) { context.heartbeat.collective(collective); });
+      stall.emplace(plan.stall, context.place.rank, context.process.device());
+      groups.ledger().listen([&](const record::Collective& collective) {
+        context.heartbeat.collective(collective);
+        stall->before(collective, scope);
+      });
+      context.heartbeat.report_progress([&groups] { return groups.progress(); });
       context.process.device().autograd_threads(plan.autograd_threads);
       write_configuration(scope, context.process, config,
                           matrix::effective_values(context.catalogue.axes, validated.test_case));
@@ -202,6 +220,7 @@ bool run_case(const BatchContext& context, const ValidatedCase& validated, bool 
       run_arms(parts, *state);
     }
     write_races(parts);
+    write_executed(parts);
     tear_down(
         parts, context.process, *state,
         {.comm_first = plan.communicators_first, .abort = plan.abort_communicators, .last = last});
@@ -213,7 +232,10 @@ bool run_case(const BatchContext& context, const ValidatedCase& validated, bool 
     std::cerr << "case " << validated.listed.id << ", rank " << context.place.rank << ", "
               << scope.place() << ": " << failure.what() << std::endl;
   }
-  if (context.process.started()) context.process.groups().ledger().listen({});
+  if (context.process.started()) {
+    context.process.groups().ledger().listen({});
+    context.heartbeat.report_progress({});
+  }
   const Phase last_phase = scope.phase();
   scope.write_phases();
   evidence.end(complete, last_phase, monotonic_ms());

@@ -113,6 +113,18 @@ std::shared_ptr<FaultHooks> communicators_aborted_first() {
 std::shared_ptr<FaultHooks> buffers_at_rank_dependent_offsets() {
   return std::make_shared<PlanFault>([](RunPlan& plan) { plan.buffers_per_rank = true; });
 }
+/// A kernel of tensor parallel rank 1 does not end: a spin, a fault of the GPU, or a wait for a
+/// flag that nobody sets. The host has issued the whole step.
+std::shared_ptr<FaultHooks> device_stalls_inside_replay() {
+  return std::make_shared<PlanFault>(
+      [](RunPlan& plan) { plan.stall = {.rank = 1, .group = "tp", .ahead_of = 5}; });
+}
+/// The same on the first stage of a pipeline, ahead of a transfer, so that the ranks of the second
+/// stage wait too, which communicate with it in no other group.
+std::shared_ptr<FaultHooks> device_stalls_before_transfer() {
+  return std::make_shared<PlanFault>(
+      [](RunPlan& plan) { plan.stall = {.rank = 1, .group = "pp.0>1", .ahead_of = 2}; });
+}
 /// The transport omits the join (fixtures/comm/transport/c10d.cpp); it gets the fault separately.
 /// The step itself is sound.
 std::shared_ptr<FaultHooks> process_group_work_not_joined() {

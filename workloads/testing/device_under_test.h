@@ -4,13 +4,14 @@
 #pragma once
 
 #include "fixtures/device/device.h"
+#include "fixtures/process/rank.h"
 #include "fixtures/tensors/torch.h"
 
 namespace graphproof::workloads {
 
 inline capture::Device& device_under_test() {
   static capture::Device* device = [] {
-    capture::Device* made = capture::make_device(0).release();
+    capture::Device* made = capture::make_device(fixtures::this_rank().gpu).release();
     made->autograd_threads(false);
     return made;
   }();

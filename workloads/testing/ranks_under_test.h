@@ -1,17 +1,23 @@
 // The ranks of a test program that mpirun started: MPI, and the process groups of one layout after
-// another. All ranks must issue the same collectives, so tests use expectations only, never an
-// early return between two collectives.
+// another. A program with GRAPHPROOF_TEST_CUDA has ranks on GPUs instead, which send over NCCL and
+// meet in the folder of the variable GRAPHPROOF_TEST_STORE. All ranks must issue the same
+// collectives, so tests use expectations only, never an early return between two collectives.
 #pragma once
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "fixtures/comm/process_groups.h"
+#include "fixtures/comm/transport/file_world.h"
 #include "fixtures/comm/transport/mpi.h"
+#include "fixtures/comm/transport/transports.h"
 #include "fixtures/process/rank.h"
+#include "fixtures/process/store.h"
 #include "workloads/config/model_config.h"
 #include "workloads/pipeline/pipeline_schedule.h"
 #include "workloads/testing/device_under_test.h"
@@ -27,10 +33,21 @@ class RanksUnderTest : public testing::Environment {
 
   void SetUp() override {
     const auto rank = fixtures::this_rank();
+#ifdef GRAPHPROOF_TEST_CUDA
+    fixtures::separate_sharers_for_nccl(rank);
+    workloads::device_under_test();
+    const char* folder = std::getenv("GRAPHPROOF_TEST_STORE");
+    ASSERT_NE(folder, nullptr) << "the ranks have no folder in which they meet";
+    const std::filesystem::path store(folder);
+    world_ = std::make_unique<comm::FileWorld>(store / "world", rank.world_size, rank.rank);
+    store_ = std::make_unique<fixtures::FileStore>(store / "store");
+    auto transports = comm::make_transports(*world_, *store_, rank.gpu, kLimit);
+#else
     workloads::device_under_test();
     world_ = std::make_unique<comm::MpiWorld>(rank.world_size, rank.rank);
-    std::vector<std::unique_ptr<comm::Transport>> transports;
+    std::vector<std::unique_ptr<comm::Transport> > transports;
     transports.push_back(world_->cpu_transport());
+#endif
     groups_ = std::make_unique<comm::ProcessGroups>(world_->size(), world_->rank(),
                                                     std::move(transports));
     groups_->collective_limit(kLimit);
@@ -253,9 +270,12 @@ class RanksUnderTest : public testing::Environment {
           }
   }
   int rank() const { return world_->rank(); }
+  comm::World& world() { return *world_; }
+  comm::ProcessGroups& groups() { return *groups_; }
 
  private:
-  std::unique_ptr<comm::MpiWorld> world_;
+  std::unique_ptr<comm::World> world_;
+  std::unique_ptr<fixtures::FileStore> store_;
   std::unique_ptr<comm::ProcessGroups> groups_;
 };
 

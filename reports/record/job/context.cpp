@@ -28,16 +28,19 @@ Exit exit_from(const Fields& in) {
 }
 
 Json to_json(const RankContext& rank) {
-  return {{"rank", rank.rank},
-          {"pid", rank.pid},
-          {"case_ended", rank.case_ended},
-          {"phase", to_json(rank.phase)},
-          {"arm", rank.arm},
-          {"step", rank.step},
-          {"collective", to_json(rank.collective)},
-          {"silent_ms", rank.silent_ms},
-          {"exit", rank.exit ? to_json(*rank.exit) : Json()},
-          {"log", {{"file", rank.log.file}, {"begin", rank.log.begin}, {"end", rank.log.end}}}};
+  Json json = {
+      {"rank", rank.rank},
+      {"pid", rank.pid},
+      {"case_ended", rank.case_ended},
+      {"phase", to_json(rank.phase)},
+      {"arm", rank.arm},
+      {"step", rank.step},
+      {"collective", to_json(rank.collective)},
+      {"silent_ms", rank.silent_ms},
+      {"exit", rank.exit ? to_json(*rank.exit) : Json()},
+      {"log", {{"file", rank.log.file}, {"begin", rank.log.begin}, {"end", rank.log.end}}}};
+  if (rank.progress) json["progress"] = record::to_json(*rank.progress);
+  return json;
 }
 
 RankContext rank_context_from(const Fields& in) {
@@ -50,6 +53,8 @@ RankContext rank_context_from(const Fields& in) {
           .arm = in.required<std::string>("arm"),
           .step = in.required<std::int64_t>("step"),
           .collective = collective_of(in, "collective"),
+          .progress = in.has("progress") ? std::optional(collective_progress_from(in, "progress"))
+                                         : std::nullopt,
           .silent_ms = in.required<std::int64_t>("silent_ms"),
           .exit = exit ? std::optional(exit_from(*exit)) : std::nullopt,
           .log = {.file = log.required<std::string>("file"),

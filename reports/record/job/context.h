@@ -46,6 +46,8 @@ struct RankContext {
   std::string arm;
   std::int64_t step = 0;
   std::optional<Collective> collective;
+  /// What its device had counted last; nothing if it reported no progress.
+  std::optional<CollectiveProgress> progress;
   /// At the end of the case: the time since its phase, arm or step last changed.
   std::int64_t silent_ms = 0;
   std::optional<Exit> exit;  // nothing if the process continued with another case
@@ -60,7 +62,7 @@ struct Hang {
   std::int64_t limit_ms = 0;
   int missing_rank = 0;
   std::vector<int> waiting_ranks;
-  std::optional<Collective> last_collective;  // of the missing rank
+  std::optional<Collective> last_collective;  // that the host of the missing rank issued
   std::string stacks;  // the folder with stack traces in the attempt folder; "" without any
 
   bool operator==(const Hang&) const = default;

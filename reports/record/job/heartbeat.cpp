@@ -11,16 +11,6 @@ bool outside_cases(const Heartbeat& heartbeat) {
 
 }  // namespace
 
-Json to_json(const Collective& collective) {
-  return {{"sequence", collective.sequence}, {"op", collective.op}, {"group", collective.group}};
-}
-
-Collective collective_from(const Fields& in) {
-  return {.sequence = in.required<std::int64_t>("sequence"),
-          .op = in.required<std::string>("op"),
-          .group = in.required<std::string>("group")};
-}
-
 Json to_json(const Heartbeat& heartbeat) {
   Json json = {{"schema", kHeartbeatSchema},
                {"event", heartbeat.event},
@@ -31,6 +21,7 @@ Json to_json(const Heartbeat& heartbeat) {
   json["case"] = heartbeat.case_id;
   json["attempt"] = heartbeat.attempt;
   if (heartbeat.log_bytes) json["log_bytes"] = *heartbeat.log_bytes;
+  if (heartbeat.event == "progress") json["progress"] = to_json(heartbeat.progress);
   if (heartbeat.event != "phase") return json;
   if (heartbeat.phase) json["phase"] = name(*heartbeat.phase);
   json["arm"] = heartbeat.arm;
@@ -55,14 +46,18 @@ Heartbeat heartbeat_from(std::string_view line, const std::string& where) {
   const nlohmann::json value = parse_json(line, where);
   const Fields in(value, where);
   in.schema(kHeartbeatSchema);
-  Heartbeat heartbeat{
-      .event = in.word("event", {"hello", "ready", "case_begin", "phase", "case_end", "bye"}),
-      .rank = in.required<int>("rank"),
-      .pid = in.required<std::int64_t>("pid"),
-      .t_ms = in.required<std::int64_t>("t_ms")};
+  Heartbeat heartbeat{.event = in.word("event", {"hello", "ready", "case_begin", "phase",
+                                                 "progress", "case_end", "bye"}),
+                      .rank = in.required<int>("rank"),
+                      .pid = in.required<std::int64_t>("pid"),
+                      .t_ms = in.required<std::int64_t>("t_ms")};
   if (outside_cases(heartbeat)) return heartbeat;
   heartbeat.case_id = in.required<std::string>("case");
   heartbeat.attempt = in.required<int>("attempt");
+  if (heartbeat.event == "progress") {
+    heartbeat.progress = collective_progress_from(in, "progress");
+    return heartbeat;
+  }
   if (heartbeat.event != "phase") {
     heartbeat.log_bytes = in.required<std::int64_t>("log_bytes");
     return heartbeat;

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "reports/record/job/collective_progress.h"
 #include "reports/record/text/fields.h"
 #include "reports/record/verdict/phase.h"
 
@@ -16,20 +17,9 @@ namespace graphproof::record {
 
 inline constexpr std::string_view kHeartbeatSchema = "graphproof-heartbeat/1";
 
-/// The last collective that a rank issued. `sequence` counts from 1 in each case.
-struct Collective {
-  std::int64_t sequence = 0;
-  std::string op;
-  std::string group;
-
-  bool operator==(const Collective&) const = default;
-};
-Json to_json(const Collective& collective);
-Collective collective_from(const Fields& in);
-
 /// A heartbeat. Its event determines which members are set.
 struct Heartbeat {
-  std::string event;  // hello, ready (if started ahead), case_begin, phase, case_end, bye
+  std::string event;  // hello, ready (if started ahead), case_begin, phase, progress, case_end, bye
   int rank = 0;
   std::int64_t pid = 0;
   std::int64_t t_ms = 0;  // the rank's monotonic clock
@@ -43,6 +33,8 @@ struct Heartbeat {
   std::string arm;
   std::int64_t step = 0;
   std::optional<Collective> collective;
+  // A member of the event progress, which says nothing about phase, arm and step:
+  CollectiveProgress progress;
 
   bool operator==(const Heartbeat&) const = default;
 };

@@ -163,6 +163,8 @@ const std::set<std::string>& added_keys() {
   static const std::set<std::string> kAdded = [] {
     std::set<std::string> keys = {"record/again",
                                   "context/again",
+                                  "context/ranks/0/progress",
+                                  "context/ranks/1/progress",
                                   "summary/ending",
                                   "run/plan_sha256",
                                   "run/parent",

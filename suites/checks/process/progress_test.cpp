@@ -34,7 +34,8 @@ TEST(Progress, Rows) {
                   .mentions = {"rank 1 stopped in phase replay, arm lockstep_graph, step 3",
                                "silent for 10100 ms", "collective 16, all_reduce in group tp",
                                "waiting for it: rank 0 for 10100 ms", "every rank within 5000 ms",
-                               "stacks"}},
+                               "stacks"},
+                  .also = {"D23.executed"}},
                  {.name = "no collective, and no rank waits",
                   .change =
                       [](Attempt& a) {
@@ -45,7 +46,8 @@ TEST(Progress, Rows) {
                       },
                   .rank = 1,
                   .mentions = {"last: no collective", "waiting for it: no rank",
-                               "no stack could be taken"}},
+                               "no stack could be taken"},
+                  .also = {"D23.executed"}},
                  {.name = "silent beyond the limit, and no hang reported",
                   .change =
                       [](Attempt& a) {

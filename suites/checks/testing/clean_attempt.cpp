@@ -115,6 +115,23 @@ class RankScript {
     vote(Phase::build);
   }
 
+  /// As many collectives in every group as its number among the groups says.
+  record::ExecutedLine executed() const {
+    record::ExecutedLine line;
+    const auto add = [&](const std::string& name, const std::vector<std::vector<int>>& all) {
+      for (const std::vector<int>& group : all)
+        if (group.size() > 1 && std::ranges::count(group, rank_) > 0)
+          line.groups.push_back({.group = name,
+                                 .first_rank = *std::ranges::min_element(group),
+                                 .begun = 400 + std::ssize(line.groups),
+                                 .ended = 400 + std::ssize(line.groups)});
+    };
+    for (const std::string& kind : symmetric_groups(attempt_.axes))
+      add(kind, groups(attempt_.axes, world_size_, kind));
+    if (attempt_.axes.integer("pp") > 1) add("pp", stage_groups(attempt_.axes, world_size_));
+    return line;
+  }
+
   void step(const char* arm, std::int64_t step) {
     if (!plan_.trains) return;
     const std::string bits = digest(0x3f9a0000, step);
@@ -822,6 +839,7 @@ class RankScript {
   void end() {
     if (attempt_.context.device == "sim" && revision_ >= 6)
       line(record::RacesLine{.accesses = 18211, .count = 0, .found = {}});
+    if (revision_ >= 15 && parallel_) line(executed());
     int order = 0;
     const bool comm_first = attempt_.axes.text("teardown") == "comm_first";
     using Order = std::array<const char*, 4>;

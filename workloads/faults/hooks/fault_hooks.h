@@ -57,6 +57,14 @@ struct RunPlan {
   bool communicators_first = false;  // destroyed before the graphs
   bool abort_communicators = false;  // instead of destroying them
   bool buffers_per_rank = false;     // CollectiveConfig::per_rank
+  /// The device of `rank` stalls inside a replay, ahead of collective `ahead_of` (from 1) of the
+  /// graph in its group `group`.
+  struct Stall {
+    int rank = 0;
+    std::string group;
+    std::int64_t ahead_of = 1;
+  };
+  std::optional<Stall> stall = {};
 };
 
 /// The values from which a training step is built. The references live as long as the step.

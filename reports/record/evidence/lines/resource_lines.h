@@ -39,6 +39,39 @@ struct CollectivesLine {
   }
 };
 
+/// The collectives of one group that a device executed.
+struct ExecutedGroup {
+  std::string group;
+  std::int64_t first_rank = 0, begun = 0, ended = 0;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("group", &ExecutedGroup::group, "the process group", "tp", kFilled);
+    field("first_rank", &ExecutedGroup::first_rank,
+          "the lowest rank of this rank's group of that "
+          "name",
+          0, kCount);
+    field("begun", &ExecutedGroup::begun,
+          "collectives that the device has begun since the group was made", 410, kCount);
+    field("ended", &ExecutedGroup::ended, "how many of them it has ended", 410, kCount);
+  }
+};
+
+struct ExecutedLine {
+  static constexpr std::int64_t kSince = 15;
+  static constexpr std::string_view
+      kKind = "executed",
+      kDoc =
+          "The collectives that the device of this rank had executed before the teardown, those "
+          "inside replays included.";
+  std::vector<ExecutedGroup> groups;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("groups", &ExecutedLine::groups, "every group of two or more ranks that the rank is in");
+  }
+};
+
 struct PlacementLine {
   static constexpr std::string_view
       kKind = "placement",
@@ -175,7 +208,7 @@ struct RacesLine {
 };
 
 /// The kinds of this file, in the order of the reference page.
-using ResourceKinds = Kinds<CollectivesLine, PlacementLine, MemoryLine, TimingLine, BusyLine,
-                            PairedBlockLine, RacesLine>;
+using ResourceKinds = Kinds<CollectivesLine, ExecutedLine, PlacementLine, MemoryLine, TimingLine,
+                            BusyLine, PairedBlockLine, RacesLine>;
 
 }  // namespace graphproof::record
