@@ -22,6 +22,7 @@ host  | lib:libhwloc.a                      | libhwloc-dev       | libhwloc-dev
 host  | lib:libsqlite3.a                    | libsqlite3-dev     | libsqlite3-dev
 host  | inc:yaml-cpp/yaml.h                 | libyaml-cpp-dev    | libyaml-cpp-dev
 host  | inc:gtest/gtest.h                   | libgtest-dev       | libgtest-dev
+host  | inc:gmock/gmock.h                   | libgmock-dev       | libgmock-dev
 host  | inc:rapidcheck.h                    | librapidcheck-dev  | librapidcheck-dev
 ranks | cmd:python3                         | python3            | python3
 ranks | cmd:mpirun                          | openmpi-bin        | openmpi-bin
