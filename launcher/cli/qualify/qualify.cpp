@@ -274,6 +274,27 @@ void refuse_minisign(const std::string& key) {
                  : "install minisign, or leave the option out"});
 }
 
+/// A folder that is made now, and is removed with what was made for it unless it is kept.
+class NewFolder {
+ public:
+  explicit NewFolder(const fs::path& folder) {
+    for (fs::path one = folder; !one.empty() && !fs::exists(one); one = one.parent_path())
+      first_made_ = one;
+    fs::create_directories(folder);
+  }
+  ~NewFolder() {
+    std::error_code ignored;
+    if (!first_made_.empty()) fs::remove_all(first_made_, ignored);
+  }
+  NewFolder(const NewFolder&) = delete;
+  NewFolder& operator=(const NewFolder&) = delete;
+
+  void keep() { first_made_.clear(); }
+
+ private:
+  fs::path first_made_;
+};
+
 record::ExitCode execute_qualify(const QualifyOptions& options, Surroundings& surroundings) {
   const auto begin = std::chrono::steady_clock::now();
   if (options.resume && options.run_dir)
@@ -293,13 +314,15 @@ record::ExitCode execute_qualify(const QualifyOptions& options, Surroundings& su
                               "continue it with --resume, or choose another folder"});
   const StageCommands commands = commands_of(request, folder, surroundings);
 
-  // The doctor comes first, because an image that does not start must end it all at once.
+  // The doctor comes first, because an image that does not start must end it all at once. Images
+  // are started with the folder bound into them, so it has to be there.
+  NewFolder made(folder);
   std::vector<nlohmann::json> doctors;
   for (std::size_t i = 0; i < commands.starts.size(); ++i)
     doctors.push_back(ask_doctor(
         commands.starts[i].second,
         request.images.empty() ? "this machine" : "image " + request.images[i], request.device));
-  fs::create_directories(folder);
+  made.keep();
   Qualification qualification{.id = request.id,
                               .started = request.started,
                               .command = request.command,

@@ -195,11 +195,17 @@ TEST_F(QualifyTest, TwoImagesTakeTurnsAndAreCompared) {
 }
 
 TEST_F(QualifyTest, TheCommandOfEachContainerProgramRunsTheStages) {
-  // Each stand-in drops the options of its program and runs the rest.
-  script("apptainer", "[ \"$1\" = exec ] || exit 99\necho \"$*\" >>" + (top / "calls").string() +
-                          "\nwhile [ \"$1\" != one.img ]; do shift; done; shift; exec \"$@\"\n");
-  script("docker", "[ \"$1\" = run ] || exit 99\necho \"$*\" >>" + (top / "calls").string() +
-                       "\nwhile [ \"$1\" != one.img ]; do shift; done; shift; exec \"$@\"\n");
+  // Each stand-in drops the options of its program and runs the rest. Like its program it refuses
+  // to bind a folder that is not there.
+  const auto stand_in = [&](const char* verb, const char* bind) {
+    return std::string("[ \"$1\" = ") + verb + " ] || exit 99\necho \"$*\" >>" +
+           (top / "calls").string() + "\nwhile [ \"$1\" != one.img ]; do\n  if [ \"$1\" = " + bind +
+           " ]; then [ -d \"${2%%:*}\" ] || { echo \"no folder $2\" >&2; exit 125; }; fi\n  "
+           "shift\n" +
+           "done; shift; exec \"$@\"\n";
+  };
+  script("apptainer", stand_in("exec", "--bind"));
+  script("docker", stand_in("run", "--volume"));
   fs::copy_file(top / "bin/docker", top / "bin/podman");
   for (const char* with : {"apptainer", "podman", "docker"}) {
     fs::remove(top / "calls");
@@ -221,6 +227,23 @@ TEST_F(QualifyTest, ASignatureIsMadeWhereMinisignIsInstalled) {
   const Printed failed = cli({"qualify", "--resume", folder.string(), "--minisign", key});
   EXPECT_EQ(failed.exit_code, 4);
   EXPECT_NE(failed.err.find("no such key"), std::string::npos) << failed.err;
+}
+
+TEST_F(QualifyTest, OfAnImageThatDoesNotStartNothingIsLeft) {
+  script("box", "[ -d \"$1\" ] && echo the folder is there >&2; exit 255\n");
+  const fs::path inner = top / "new/inner";
+  const Printed printed =
+      cli({"qualify", "--image", "a.sif", "--with", "box {folder}", "--run-dir", inner.string()});
+  EXPECT_EQ(printed.exit_code, 2);
+  EXPECT_NE(printed.err.find("exit code 255: the folder is there"), std::string::npos)
+      << printed.err;
+  EXPECT_FALSE(fs::exists(top / "new"));
+  fs::create_directories(inner);
+  EXPECT_EQ(
+      cli({"qualify", "--image", "a.sif", "--with", "box {folder}", "--run-dir", inner.string()})
+          .exit_code,
+      2);
+  EXPECT_TRUE(fs::exists(inner)) << "a folder that was there before stays";
 }
 
 TEST_F(QualifyTest, WhatCannotBeDoneStartsNothing) {
