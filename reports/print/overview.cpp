@@ -206,6 +206,24 @@ std::vector<std::string> news(const CrossRunFacts& known) {
   return all;
 }
 
+/// How many planted faults were caught, and what became of the others.
+std::string caught_text(const std::vector<record::FaultResult>& planted) {
+  using record::FaultStatus;
+  std::map<FaultStatus, std::size_t> counts;
+  for (const record::FaultResult& one : planted) ++counts[one.status];
+  std::string text = std::to_string(counts[FaultStatus::killed]) + " of " +
+                     plural(planted.size(), "planted fault") + " caught by " +
+                     (counts[FaultStatus::killed] == 1 ? "its detector" : "their detectors");
+  const std::pair<FaultStatus, const char*> others[] = {
+      {FaultStatus::survived, " not caught"},
+      {FaultStatus::killed_elsewhere, " caught by other checks only"},
+      {FaultStatus::harmless, " without an effect here"},
+      {FaultStatus::unexercised, " not tried here"}};
+  for (const auto& [status, what] : others)
+    if (counts[status] > 0) text += ", " + std::to_string(counts[status]) + what;
+  return text + ".";
+}
+
 /// The word for the run and the sentence that belongs to it.
 void add_verdict(Overview& words, const RunResult& run) {
   std::map<Kind, std::size_t> counts;
@@ -253,17 +271,13 @@ void add_verdict(Overview& words, const RunResult& run) {
         " are gone (their folders have no checks.json), so nothing shows any more that their "
         "verdicts are right; where the evidence is left, report --judge-again helps.");
   for (const std::string& note : run.notes) add(note);
-  if (run.ending != Ending::finished)
+  // The first sentence has said it of a run that was interrupted.
+  if (run.ending != Ending::finished &&
+      (code != ExitCode::interrupted || run.ending != Ending::interrupted))
     add("The run did not finish (" + std::string(name(run.ending)) + ").");
   if (const std::size_t count = counts[Kind::expected]; count > 0)
     add(plural(count, "case") + (count == 1 ? " fails" : " fail") + ", as the plan expects.");
-  if (const auto planted = faults(run); !planted.empty()) {
-    const auto caught = std::count_if(
-        planted.begin(), planted.end(),
-        [](const record::FaultResult& one) { return one.status == record::FaultStatus::killed; });
-    add(std::to_string(caught) + " of " + plural(planted.size(), "planted fault") + " caught by " +
-        (caught == 1 ? "its detector." : "their detectors."));
-  }
+  if (const auto planted = faults(run); !planted.empty()) add(caught_text(planted));
   if (const std::size_t count = counts[Kind::coverage]; count > 0)
     add(plural(count, "case") + " did not show what was required.");
   if (const std::size_t count = counts[Kind::infra]; count > 0)

@@ -128,6 +128,15 @@ TEST(Overview, TheWordFollowsTheExitCode) {
   CaseResult lost = pass;
   lost.record.checks.pass = 3;
   lost.checks.clear();
+  const auto planted = [](char digit, record::Verdict verdict) {
+    CaseResult one = ended(digit, "c", verdict, 81);
+    one.plan.expect = {.kind = "fault",
+                       .fault = std::string("M2") + digit,
+                       .detector = "D04",
+                       .clean_twin = std::string(16, '1')};
+    one.checks = {{"D04.learning_rate", record::Result::fail}};
+    return one;
+  };
   struct Row {
     RunResult run;
     Kind kind;
@@ -143,8 +152,15 @@ TEST(Overview, TheWordFollowsTheExitCode) {
        "required."},
       {run_of({pass, ended('2', "b", "not_run"_verdict, 12)}, Ending::interrupted),
        Kind::interrupted, "Not finished",
+       "The run was interrupted; ./graphproof resume 20261121-101500-3f2a goes on with it."},
+      {run_of({pass, ended('2', "b", "not_run"_verdict, 12)}, Ending::budget), Kind::interrupted,
+       "Not finished",
        "The run was interrupted; ./graphproof resume 20261121-101500-3f2a goes on with it. The run "
-       "did not finish (interrupted)."},
+       "did not finish (budget)."},
+      {run_of({pass, planted('4', "pass.killed"_verdict), planted('5', "unexercised"_verdict)}),
+       Kind::coverage, "Not shown",
+       "No failure, but not everything that was required was seen. 1 of 2 planted faults caught by "
+       "its detector, 1 not tried here. 1 case did not show what was required."},
       {run_of({lost}), Kind::coverage, "Not shown",
        "No failure, but not everything that was required was seen. The checks of 1 case are gone "
        "(their folders have no checks.json), so nothing shows any more that their verdicts are "

@@ -74,7 +74,7 @@ function overview() {
         element('h2', null, 'Coverage'), coverageBar(),
         element('p', {class: 'small'}, words.coverage + '.'),
         element('h2', null, 'Run'),
-        definitions([['time', secondsText(data.wall_seconds) + ' on ' + slots], ['started', data.run.started.replace('T', ' ').replace('Z', ' UTC')],
+        definitions([['time', (data.wall_seconds > 0 ? secondsText(data.wall_seconds) : 'not known') + ' on ' + slots], ['started', data.run.started.replace('T', ' ').replace('Z', ' UTC')],
           ...data.stack.filter(([part]) => ['GPUs', 'NCCL', 'torch', 'CUDA', 'driver', 'MPI', 'host'].includes(part))]))));
 }
 /** What a run without failures has to say. */
