@@ -113,9 +113,10 @@ std::vector<record::PlanLine> whole_plan(const std::vector<Part>& parts) {
     if (line / parts.size() >= part.plan.size()) break;
     plan.push_back(part.plan[line / parts.size()]);
   }
-  if (plan.size() != lines || plan_sha256(plan) != parts.front().shard.plan_sha256)
-    refuse("the shards' plans do not make the plan that they are parts of",
-           "SHA-256 " + plan_sha256(plan), "SHA-256 " + parts.front().shard.plan_sha256,
+  const std::string sha256 = sharded_plan_sha256(plan);
+  if (plan.size() != lines || sha256 != parts.front().shard.plan_sha256)
+    refuse("the shards' plans do not make the plan that they are parts of", "SHA-256 " + sha256,
+           "SHA-256 " + parts.front().shard.plan_sha256,
            "a plan.jsonl was changed after its run began", "restore it, or run that shard again");
   return plan;
 }
@@ -162,6 +163,11 @@ void copy_attempts(const Part& part, const MergeInto& into) {
 
 }  // namespace
 
+std::string sharded_plan_sha256(std::vector<record::PlanLine> plan) {
+  for (record::PlanLine& line : plan) line.expected_seconds = 0;
+  return plan_sha256(plan);
+}
+
 std::vector<record::PlanLine> lines_of(const record::Shard& shard,
                                        const std::vector<record::PlanLine>& plan) {
   std::vector<record::PlanLine> lines;
@@ -179,7 +185,7 @@ reports::RunResult merge(const std::vector<fs::path>& shards, const MergeInto& i
   record::Run run = parts.front().run;
   run.run_id = into.run_id;
   run.command = into.command;
-  run.plan_sha256 = parts.front().shard.plan_sha256;
+  run.plan_sha256 = plan_sha256(plan);
   reports::Ending ending = reports::Ending::finished;
   double wall_seconds = 0;
   std::string text;

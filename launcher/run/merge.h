@@ -12,6 +12,10 @@
 
 namespace graphproof::launcher {
 
+/// The SHA-256 of a plan that is run in shards, without the expected seconds: each shard learns
+/// those from earlier runs on its own machine.
+std::string sharded_plan_sha256(std::vector<record::PlanLine> plan);
+
 /// The lines of the plan that belong to the shard.
 std::vector<record::PlanLine> lines_of(const record::Shard& shard,
                                        const std::vector<record::PlanLine>& plan);

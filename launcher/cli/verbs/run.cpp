@@ -96,7 +96,7 @@ record::ExitCode execute_run(const RunVerbOptions& options, Surroundings& surrou
   setup.plan = std::move(planned.plan.lines);
   apply_isolation(setup.plan, setup.run.options.isolation);
   if (part) {
-    const record::Shard shard{part->number, part->count, launcher::plan_sha256(setup.plan)};
+    const record::Shard shard{part->number, part->count, launcher::sharded_plan_sha256(setup.plan)};
     record::write_json(setup.folder / "shard.json", record::to_json(shard));
     setup.plan = launcher::lines_of(shard, setup.plan);
   }

@@ -9,6 +9,7 @@
 #include "launcher/cli/yaml_document.h"
 #include "launcher/host/child.h"
 #include "launcher/run/run_folder.h"
+#include "matrix/case/case.h"
 #include "reports/record/job/plan.h"
 #include "reports/record/text/file.h"
 
@@ -76,6 +77,22 @@ TEST_F(ShardTest, MergedShardsAreTheWholeRun) {
       << "the shard stays as it was";
   for (const char* verb : {"report", "status"})
     EXPECT_EQ(cli({verb, top / "merged"}).exit_code, std::string(verb) == "report" ? 4 : 0) << verb;
+}
+
+TEST_F(ShardTest, ShardsThatExpectOtherTimesAreMerged) {
+  for (const int number : {1, 2}) run("s" + std::to_string(number), std::to_string(number) + "/2");
+  // Each shard learns from the earlier runs of its machine how long a case takes.
+  std::vector<record::PlanLine> learned = record::plan_from(plan("s2"), "plan");
+  std::string text;
+  for (record::PlanLine& line : learned) {
+    line.expected_seconds += 1.25;
+    text += record::to_line(line);
+  }
+  ASSERT_FALSE(learned.empty());
+  std::ofstream(top / "s2/plan.jsonl") << text;
+  EXPECT_EQ(cli(merge_of({"s1", "s2"})).exit_code, 4);
+  EXPECT_EQ(record::read_json(top / "merged/run.json").at("plan_sha256"),
+            matrix::sha256_hex(plan("merged")));
 }
 
 TEST_F(ShardTest, WhatIsNoPartitionOfOnePlanIsNotMerged) {

@@ -16,7 +16,7 @@ inline constexpr std::string_view kShardSchema = "graphproof-shard/1";
 /// counted from 1.
 struct Shard {
   int number = 1, count = 1;
-  std::string plan_sha256;  // of the whole plan
+  std::string plan_sha256;  // of the whole plan, without the expected seconds
 
   bool operator==(const Shard&) const = default;
 };
