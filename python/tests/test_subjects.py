@@ -168,10 +168,20 @@ class Translation(unittest.TestCase):
             Case(axes_of("graph_trees=off,graph_partition=true"), seed=1), graphs=True)
         self.assertEqual((options["triton.cudagraphs"], options["triton.cudagraph_trees"],
                           options["graph_partition"]), (True, False, True))
+        self.assertEqual([torch_compile_subject.options_of(
+            Case(axes_of(""), seed=1), graphs=graphs)["triton.cudagraph_or_error"]
+            for graphs in (True, False)], [True, False])
         sharding = fsdp2_subject.sharding_of(
             Case(axes_of("reshard_after_forward=off,precision=bf16"), seed=1))
         self.assertFalse(sharding["reshard_after_forward"])
         self.assertEqual(str(sharding["mp_policy"].param_dtype), "torch.bfloat16")
+
+    def test_a_graph_that_the_compiler_gives_up_is_an_error_with_its_reason(self):
+        import torch
+        from torch._inductor.cudagraph_utils import log_cudagraph_skip_and_bump_counter
+        with torch._inductor.config.patch({"triton.cudagraph_or_error": True}), \
+                self.assertRaisesRegex(RuntimeError, "due to cpu device"):
+            log_cudagraph_skip_and_bump_counter("skipping cudagraphs due to cpu device")
 
     def test_an_axis_is_never_guessed(self):
         with self.assertRaisesRegex(Error, "axis layers of the case"):

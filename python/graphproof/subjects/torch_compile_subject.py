@@ -25,8 +25,9 @@ def options_of(case: Case, graphs: bool) -> dict:
             "graph_partition": bool(case.axis("graph_partition", False)),
             # Every arm and rank has to take the same kernels, whatever a measurement says.
             "triton.autotune_pointwise": False, "deterministic": True,
-            # Whatever the compiler leaves out of its graphs is counted below and told.
-            "triton.cudagraph_or_error": False}
+            # A graph that the compiler gives up is an error that has its reason. What it gives up
+            # without one is counted below.
+            "triton.cudagraph_or_error": graphs}
 
 
 def skipped_graphs() -> int:
