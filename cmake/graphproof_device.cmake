@@ -23,10 +23,10 @@ add_library(graphproof_mpi INTERFACE)
 target_link_libraries(graphproof_mpi INTERFACE MPI::MPI_C)
 
 # The CUDA program is built from the headers that came with the loaded libraries, so that both
-# always agree. PyTorch's wheel brings all of them but crt/ (GRAPHPROOF_CRT has it); other builds of
-# PyTorch use the installed toolkit.
+# always agree. PyTorch's wheel brings all of them but crt/ and nv/ (GRAPHPROOF_CRT has them); other
+# builds of PyTorch use the installed toolkit.
 set(GRAPHPROOF_CRT "" CACHE PATH
-  "Folder that holds crt/host_config.h, for a PyTorch wheel without a CUDA toolkit")
+  "Folder that holds crt/host_config.h and nv/target, which a PyTorch wheel lacks")
 set(GRAPHPROOF_CUDA OFF)
 file(GLOB wheel_cuda ${site_packages}/nvidia/cu1*/include)
 file(GLOB wheel_nccl ${site_packages}/nvidia/nccl/include)

@@ -66,8 +66,8 @@ find_torch() {  # sets python and torch
   fi
 }
 
-# The wheel of PyTorch brings all headers but crt/. An installed toolkit has these; otherwise a
-# wheel of 130 kB does.
+# The wheel of PyTorch brings all headers but crt/ and nv/. An installed toolkit has these; otherwise
+# wheels of 3 MB do.
 find_cuda() {  # sets crt
   local cuda toolkit
   crt=
@@ -77,25 +77,32 @@ find_cuda() {  # sets crt
     return
   fi
   for toolkit in "${CUDA_HOME:-/usr/local/cuda}" /usr/local/cuda; do
-    if [ -f "$toolkit/include/crt/host_config.h" ]; then
+    if completes_wheel "$toolkit/include"; then
       crt=$toolkit/include
       step "CUDA: headers of $toolkit"
       return
     fi
   done
   crt=$(dirname "$torch")/nvidia/cu${cuda%%.*}/include
-  if [ -f "$crt/crt/host_config.h" ]; then
+  if completes_wheel "$crt"; then
     step "CUDA: headers of the wheel"
     return
   fi
   crt=$home/cuda-$cuda/nvidia/cu${cuda%%.*}/include
-  if [ -f "$crt/crt/host_config.h" ]; then
+  if completes_wheel "$crt"; then
     step "CUDA: headers in $home/cuda-$cuda"
     return
   fi
   step "CUDA: no toolkit; installing the headers of CUDA $cuda into $home/cuda-$cuda"
-  pip_install "$(private_python)" --no-deps --target "$home/cuda-$cuda" "nvidia-cuda-crt==$cuda.*"
+  pip_install "$(private_python)" --no-deps --target "$home/cuda-$cuda" "nvidia-cuda-crt==$cuda.*" \
+    "nvidia-cuda-cccl==$cuda.*"
+  completes_wheel "$crt" || fail "the headers of CUDA did not install" \
+    "no crt/host_config.h or no nv/target in $crt" "both, of CUDA $cuda" \
+    "the programs for GPUs are built from them" "read pip's lines above, or install a CUDA toolkit"
 }
+
+# Whether a folder has the headers that a PyTorch wheel lacks.
+completes_wheel() { [ -f "$1/crt/host_config.h" ] && [ -f "$1/nv/target" ]; }
 
 # What the probe is built from: cuda.h of CUDA 12.4 or newer, cupti.h and crt/. An installed toolkit
 # has them; otherwise wheels of 10 MB do. No PyTorch is needed.
