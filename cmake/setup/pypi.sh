@@ -66,8 +66,8 @@ find_torch() {  # sets python and torch
   fi
 }
 
-# The wheel of PyTorch brings all headers but crt/ and nv/. An installed toolkit has these; otherwise
-# wheels of 3 MB do.
+# The wheel of PyTorch brings all headers but crt/ and nv/. An installed toolkit has these;
+# otherwise wheels of 3 MB do.
 find_cuda() {  # sets crt
   local cuda toolkit
   crt=
