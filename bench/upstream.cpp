@@ -44,8 +44,8 @@ json line_of(const dialect::Verdict& verdict) {
   return line;
 }
 
-int run(const std::string& version) {
-  const dialect::Dialect dialect = dialect::load_dialect("megatron-lm", version);
+int run(const std::string& name, const std::string& version) {
+  const dialect::Dialect dialect = dialect::load_dialect(name, version);
   for (std::string text; std::getline(std::cin, text);)
     std::cout << line_of(verdict_of(dialect, json::parse(text))).dump() << "\n";
   return 0;
@@ -55,8 +55,8 @@ int run(const std::string& version) {
 }  // namespace graphproof
 
 int main(int argc, char** argv) try {
-  if (argc == 2) return graphproof::run(argv[1]);
-  std::cerr << "usage: graphproof-bench-upstream VERSION <CONFIGURATIONS >VERDICTS\n";
+  if (argc == 3) return graphproof::run(argv[1], argv[2]);
+  std::cerr << "usage: graphproof-bench-upstream DIALECT VERSION <CONFIGURATIONS >VERDICTS\n";
   return 2;
 } catch (const std::exception& error) {
   std::cerr << error.what() << "\n";

@@ -16,6 +16,11 @@ import typing
 import warnings
 
 
+# Names of GPUs by architecture, as the driver gives them.
+GPUS = {"75": "Tesla T4", "80": "NVIDIA A100-SXM4-80GB", "90": "NVIDIA H100 80GB HBM3",
+        "100": "NVIDIA B200"}
+
+
 class Upstream:
     """The code of the wheel that was unpacked to `folder`."""
 
@@ -44,6 +49,9 @@ class Upstream:
         self.defaults = [(action, list(action.default)) for action in parser._actions
                          if isinstance(action.default, list)]
         self.arguments.add_megatron_arguments = self.same_parser
+
+    def fields(self):
+        return {field.name for field in dataclasses.fields(self.config.TransformerConfig)}
 
     def same_parser(self, _):
         for action, default in self.defaults:
@@ -99,7 +107,7 @@ class Upstream:
         capability = divmod(int(stack["sm"]), 10)
         self.torch.cuda.get_device_capability = lambda *_: capability
         self.torch.cuda.get_device_properties = lambda *_: types.SimpleNamespace(
-            major=capability[0], minor=capability[1])
+            major=capability[0], minor=capability[1], name=GPUS[stack["sm"]])
         self.arguments.is_flashinfer_min_version = lambda _: stack["flashinfer"] == "true"
         saver = types.ModuleType("torch_memory_saver")
         saver.torch_memory_saver = object()

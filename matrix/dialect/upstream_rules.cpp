@@ -39,7 +39,7 @@ std::vector<Placement> read_placements(const Located& row) {
     row.fail("`at` and `stage` do not match", "one place in upstream's order for each stage",
              "the first error that upstream meets depends on it",
              "give the line that evaluates it for each stage");
-  for (std::size_t i = 0; i < at.size(); ++i) placements[i].at = at[i].number(0, 1e6);
+  for (std::size_t i = 0; i < at.size(); ++i) placements[i].at = at[i].number(-1e6, 1e6);
   return placements;
 }
 

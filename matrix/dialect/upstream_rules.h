@@ -28,7 +28,9 @@ std::string_view stage_name(Stage stage);
 /// Where a rule comes in upstream's order of evaluation.
 struct Placement {
   Stage stage = Stage::config;
-  double at = 0;  // the line of upstream's source that evaluates it; it orders the rules of a stage
+  /// The line of upstream's source that evaluates it; it orders the rules of a stage. What runs
+  /// before or after another file may carry a constant less or more.
+  double at = 0;
 };
 
 /// An option that a rule rewrites, and its new value.
