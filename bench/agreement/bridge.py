@@ -1,7 +1,7 @@
 """What Megatron Bridge itself says about a configuration: builds its configuration container and
 runs runtime_config_update, as its training entry does, on the CPU. Needs the Python files of the
 wheels megatron-bridge and megatron-core and what they import from PyPI (see compare.py); packages
-that want a GPU's libraries are replaced by empty ones, since no rule of a configuration runs them."""
+that want a GPU's libraries are replaced by empty ones, since no configuration runs them."""
 import contextlib
 import dataclasses
 import importlib
@@ -89,7 +89,8 @@ class Bridge(Upstream):
         given = lambda name: dict(sections.get(name, {}))
         model = {"num_layers": 4, "hidden_size": 64, "num_attention_heads": 8, "seq_length": 64,
                  **self.typed(given("model"))}
-        train = {"train_iters": 10, "micro_batch_size": 1, "global_batch_size": 64, **given("train")}
+        train = {"train_iters": 10, "micro_batch_size": 1, "global_batch_size": 64,
+                 **given("train")}
         packed = given("dataset")
         if packed:  # Sequences are packed in datasets for fine-tuning only.
             if model.get("context_parallel_size", 1) > 1:
@@ -110,7 +111,8 @@ class Bridge(Upstream):
             ddp=config.DistributedDataParallelConfig(**given("ddp")),
             scheduler=config.SchedulerConfig(), dataset=dataset, logger=config.LoggerConfig(),
             tokenizer=config.TokenizerConfig(), checkpoint=config.CheckpointConfig(),
-            rng=config.RNGConfig(**given("rng")), dist=config.DistributedInitConfig(**given("dist")),
+            rng=config.RNGConfig(**given("rng")),
+            dist=config.DistributedInitConfig(**given("dist")),
             rerun_state_machine=config.RerunStateMachineConfig(**given("rerun_state_machine")),
             validation=config.ValidationConfig(eval_iters=0, eval_interval=None),
             comm_overlap=overlap)

@@ -93,7 +93,7 @@ def main():
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--dialect", choices=DIALECTS, default="megatron-lm")
-    parser.add_argument("--wheel", help="a folder with the unpacked wheels; else they are downloaded")
+    parser.add_argument("--wheel", help="a folder with unpacked wheels; else they are downloaded")
     parser.add_argument("--show", type=int, default=1, help="examples of each kind")
     parser.add_argument("--sites", action="store_true", help="print which rule answers which line")
     options = parser.parse_args()

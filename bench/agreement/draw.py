@@ -182,8 +182,8 @@ class DrawBridge(Draw):
         return isinstance(value, str) and choices is not None and value not in choices
 
     def configuration(self):
-        """{"object": {section: {field: value}}, "env", "stack"}. `fields` maps a name to the section
-        of Bridge's configuration that has it."""
+        """{"object": {section: {field: value}}, "env", "stack"}. `fields` maps a name to the
+        section of Bridge's configuration that has it."""
         while True:
             values, extra, environment, stack, alone = self.changed_example()
             if extra or alone or any(map(self.unknown_word, values.items())):
