@@ -127,6 +127,8 @@ std::string graph_details(const record::GraphRow& graph) {
   for (const std::string& frame : graph.stack) lines += html_text(frame) + "\n";
   for (const record::KernelCount& one : graph.kernels)
     lines += std::to_string(one.count) + " x " + html_text(one.kernel) + "\n";
+  if (const std::string between = between_text(graph); !between.empty())
+    lines += "before a replay: " + html_text(between) + "\n";
   if (lines.empty()) return "";
   return "<details><summary>stack and kernels</summary><pre>" + lines + "</pre></details>";
 }

@@ -55,6 +55,19 @@ std::string kernels_text(const GraphRow& graph) {
   return joined(kernels);
 }
 
+/// Graphs in the terminal whose neighbours are listed; report.md has those of all.
+constexpr std::size_t kPrintedBetween = 3;
+
+/// What runs before a replay: a line for each graph of which something was seen.
+std::vector<std::string> between_lines(const std::vector<const GraphRow*>& graphs) {
+  std::vector<std::string> lines;
+  for (const GraphRow* graph : graphs)
+    if (const std::string text = between_text(*graph); !text.empty())
+      lines.push_back("before a replay of graph " + std::to_string(graph->executable) + " of " +
+                      graph->process + ": " + text);
+  return lines;
+}
+
 Colour colour_of(Result result) {
   switch (result) {
     case Result::pass:
@@ -175,7 +188,14 @@ std::string graphs_table(const WatchedReport& report, const TerminalStyle& style
   if (graphs.size() > kPrintedGraphs)
     text += "... and " + std::to_string(graphs.size() - kPrintedGraphs) +
             " more graphs, in report.md\n";
-  return text + "\n";
+  text += "\n";
+  const std::vector<std::string> between = between_lines(graphs);
+  for (std::size_t i = 0; i < std::min(between.size(), kPrintedBetween); ++i)
+    text += printable(between[i]) + "\n";
+  if (between.size() > kPrintedBetween)
+    text += "... and of " + std::to_string(between.size() - kPrintedBetween) +
+            " more graphs, in report.md\n";
+  return text + (between.empty() ? "" : "\n");
 }
 
 std::string command_line(const record::WatchedRun& run) {
@@ -218,6 +238,14 @@ std::vector<std::string> graph_cells(const GraphRow& graph) {
           mebibytes(graph.pool_bytes),
           mebibytes(graph.instantiation_bytes),
           nodes_text(graph.nodes)};
+}
+
+std::string between_text(const GraphRow& graph) {
+  std::vector<std::string> parts;
+  if (graph.between)
+    for (const record::BetweenReplays& one : *graph.between)
+      parts.push_back(record::fixed(one.per_replay, 1) + " x " + one.name);
+  return joined(parts);
 }
 
 std::vector<std::string> unseen_notes(const WatchedReport& report) {
@@ -312,6 +340,10 @@ std::string watched_markdown(const WatchedReport& report) {
   if (graphs.size() > kReportedGraphs)
     text += "\nAnd " + std::to_string(graphs.size() - kReportedGraphs) +
             " more; checks.json lists all.\n";
+  const std::vector<std::string> between = between_lines(graphs);
+  if (!between.empty()) text += "\n## Between replays\n\n";
+  for (std::size_t i = 0; i < std::min(between.size(), kReportedGraphs); ++i)
+    text += "- " + markdown_text(between[i]) + "\n";
   if (!report.checks.figures.empty())
     text += "\n## Figures\n\n" + markdown_header({"figure", "value"});
   for (const auto& [figure, value] : report.checks.figures)

@@ -38,6 +38,10 @@ record::Json watched_json(const WatchedReport& report);
 std::vector<std::string> graph_cells(const record::GraphRow& graph);
 const std::vector<std::string>& graph_columns();
 
+/// "2.0 x scale, 1.0 x cuStreamSynchronize": what its thread does outside graphs before a replay.
+/// Empty where nothing was seen.
+std::string between_text(const record::GraphRow& graph);
+
 /// Sentences about what was not seen: of the launcher, of processes without evidence, of the judge.
 std::vector<std::string> unseen_notes(const WatchedReport& report);
 

@@ -53,7 +53,10 @@ WatchedReport report_of_a_failure() {
                            .replays_per_step_least = 1,
                            .replays_per_step_most = 2,
                            .launch_share = 0.8125,
-                           .kernels_between = 12.5}};
+                           .kernels_between = 12.5,
+                           .between = std::vector<record::BetweenReplays>{
+                               {.what = "kernel", .name = "fused_adam", .per_replay = 12.5},
+                               {.what = "wait", .name = "cuEventSynchronize", .per_replay = 1}}}};
   report.checks.figures = {{"graph_share", 0.75}};
   report.checks.notes = {"no training step was seen"};
   report.outcome = watched_outcome(report.run, report.checks, 2);
@@ -73,6 +76,7 @@ TEST(WatchedText, NamesTheFailureTheGraphsTheGapsAndTheEnd) {
         "    why   its arguments are frozen\n    next  move the call out of the capture\n",
         "fail         D60.host_nodes        1     a graph calls the host; 1 node\n",
         "unexercised  D61.foreign_threads   -     not seen; no CUPTI\n",
+        "before a replay of graph 1 of node1.4712: 12.5 x fused_adam, 1.0 x cuEventSynchronize\n",
         "note: NCCL's log is not read: the user set NCCL_DEBUG\n",
         "note: process 5 (worker) used CUDA and was not watched: it cleared its environment\n",
         "note: no training step was seen\n", "\nfail: 1 check failed: D60.host_nodes on rank 1\n",
@@ -127,7 +131,9 @@ TEST(WatchedMarkdown, HasTheSameFactsAndEscapesThem) {
        {"# graphproof watch: fail\n", "| command | `python3 'my train.py' --lr=1` |\n",
         "| its end | exit code 0 |\n", "- **D60.host\\_nodes on rank 1**: a graph calls the host\n",
         "| fail | `D60.host_nodes` | 1 | a graph calls the host; 1 node |\n", "100 x scale |\n",
-        "a\\|b \\<c\\>", "| `graph_share` | 0.750 |\n", "- no training step was seen\n"})
+        "a\\|b \\<c\\>",
+        "## Between replays\n\n- before a replay of graph 1 of node1.4712: 12.5 x fused\\_adam",
+        "| `graph_share` | 0.750 |\n", "- no training step was seen\n"})
     EXPECT_TRUE(has(page, part)) << part << "\nis not in\n" << page;
 }
 

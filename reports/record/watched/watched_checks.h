@@ -32,6 +32,26 @@ struct KernelCount {
   }
 };
 
+/// What a thread does outside graphs before it replays one.
+struct BetweenReplays {
+  std::string what;
+  std::string name;
+  double per_replay = 0;
+
+  bool operator==(const BetweenReplays&) const = default;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("what", &BetweenReplays::what,
+          "a kernel, a driver call that copies or fills, or one that waits for the device",
+          "kernel", {.one_of = "kernel|copy|wait"});
+    field("name", &BetweenReplays::name, "name of the kernel or of the driver call", "scale",
+          kFilled);
+    field("per_replay", &BetweenReplays::per_replay, "times before a replay, on average", 2.5,
+          kCount);
+  }
+};
+
 /// One executable graph of one process: a row of the table of graphs. What was not seen is absent.
 struct GraphRow {
   std::string process;
@@ -52,6 +72,7 @@ struct GraphRow {
   std::optional<double> launch_share;
   std::optional<double> device_time_share;
   std::optional<double> kernels_between;
+  std::optional<std::vector<BetweenReplays>> between;
 
   bool operator==(const GraphRow&) const = default;
 
@@ -93,6 +114,9 @@ struct GraphRow {
     field("kernels_between", &GraphRow::kernels_between,
           "kernels that its thread launched outside graphs before a replay, on average", 12.5,
           kCount);
+    field("between", &GraphRow::between,
+          "what its thread does outside graphs before a replay, since its replay of any graph "
+          "before; the most frequent first; absent where nothing was seen");
   }
 };
 

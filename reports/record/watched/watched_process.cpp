@@ -108,6 +108,7 @@ class Conversion {
       if (line.kind == "operand_released") take<OperandReleasedLine>(line);
       if (line.kind == "memory") memory(line);
       if (line.kind == "concurrent_launches") concurrent_launches(line);
+      if (line.kind == "between_replays") between_replays(line);
       if (line.kind == "communicator") take<CommunicatorLine>(line);
       if (line.kind == "nccl_call") nccl_call(line);
       if (line.kind == "teardown") teardown(line);
@@ -483,6 +484,10 @@ class Conversion {
   void concurrent_launches(const probe_file::Line& line) {
     take<ConcurrentLaunchesLine>(
         line, {{"count", count_of(line)}, {"seconds", seconds(integer(line.fields, "t_ns"))}});
+  }
+
+  void between_replays(const probe_file::Line& line) {
+    take<BetweenReplaysLine>(line, {{"count", count_of(line)}});
   }
 
   void nccl_call(const probe_file::Line& line) {

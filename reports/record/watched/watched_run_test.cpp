@@ -97,7 +97,10 @@ WatchedChecks checks_with_a_graph() {
                       .replays_per_step_most = 2,
                       .launch_share = 0.5,
                       .device_time_share = {},
-                      .kernels_between = 12.5}},
+                      .kernels_between = 12.5,
+                      .between =
+                          std::vector<BetweenReplays>{
+                              {.what = "kernel", .name = "scale", .per_replay = 2.5}}}},
           .figures = {{"graph_share", 0.5}},
           .notes = {"memory: no snapshot"}};
 }

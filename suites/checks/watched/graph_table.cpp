@@ -12,7 +12,7 @@ namespace {
 
 // A leak of graphs makes thousands of rows, and more than these help no reader.
 constexpr std::size_t kMostRows = 64;
-constexpr std::size_t kMostKernels = 5;
+constexpr std::size_t kMostKernels = 5, kMostBetween = 8;
 
 std::vector<record::KernelCount> most_frequent(const record::WatchedGraphLine& graph) {
   std::map<std::string, std::int64_t> by_name;
@@ -23,6 +23,22 @@ std::vector<record::KernelCount> most_frequent(const record::WatchedGraphLine& g
   std::ranges::stable_sort(kernels, std::greater<>(), &record::KernelCount::count);
   if (kernels.size() > kMostKernels) kernels.resize(kMostKernels);
   return kernels;
+}
+
+/// What its thread does before each launch of an executable graph, the most frequent first.
+std::vector<record::BetweenReplays> between_replays(const JobProcess& process,
+                                                    const Executable& one) {
+  std::vector<record::BetweenReplays> list;
+  if (one.launches() == 0) return list;
+  for (const auto& line : process.of<record::BetweenReplaysLine>())
+    if (line.executable == one.number() && line.count > 0)
+      list.push_back(
+          {.what = line.what,
+           .name = readable_name(line.name),
+           .per_replay = static_cast<double>(line.count) / static_cast<double>(one.launches())});
+  std::ranges::stable_sort(list, std::greater<>(), &record::BetweenReplays::per_replay);
+  if (list.size() > kMostBetween) list.resize(kMostBetween);
+  return list;
 }
 
 /// The size of a pool in the last snapshot that has it.
@@ -91,6 +107,8 @@ record::GraphRow row_of(const JobProcess& process, const Executable& one,
       row.kernels_between =
           static_cast<double>(one.replays->kernels_before) / static_cast<double>(one.launches());
   }
+  if (auto between = between_replays(process, one); !between.empty())
+    row.between = std::move(between);
   return row;
 }
 
@@ -101,6 +119,10 @@ std::vector<record::GraphRow> graph_table(const WatchedJob& job, std::vector<std
   for (const JobProcess& process : job.processes) {
     std::vector<Executable> all = executables(process);
     const KernelCounts kernels = kernel_counts(process);
+    for (const auto& line : process.of<record::BetweenReplaysLine>())
+      if (line.executable == 0)
+        notes.push_back(concat(process.title(), ": ", line.count,
+                               " kernels and calls between replays are not told apart"));
     if (all.size() > kMostRows) {
       notes.push_back(concat(process.title(), " made ", all.size(), " graphs; the table has the ",
                              kMostRows, " that launched most kernels"));

@@ -26,6 +26,26 @@ TEST(GraphTable, HasARowForEachGraphOfEachProcess) {
   EXPECT_DOUBLE_EQ(row.launch_share.value(), 1800.0 / (206 * 18 + 600));
 }
 
+TEST(GraphTable, NamesWhatRunsBeforeAReplay) {
+  WatchedJob job = clean_job();
+  lines<record::BetweenReplaysLine>(job, 0) = {
+      {.executable = 1, .what = "wait", .name = "cuStreamSynchronize", .count = 100},
+      {.executable = 1, .what = "kernel", .name = "_Z5scalePfi", .count = 250},
+      {.executable = 2, .what = "kernel", .name = "other", .count = 7},
+      {.executable = 0, .what = "other", .count = 3}};
+  std::vector<std::string> notes;
+  const std::vector<record::GraphRow> rows = graph_table(job, notes);
+  const std::vector<record::BetweenReplays> want = {
+      {.what = "kernel", .name = "scale", .per_replay = 2.5},
+      {.what = "wait", .name = "cuStreamSynchronize", .per_replay = 1}};
+  EXPECT_EQ(rows[0].between, want);
+  EXPECT_FALSE(rows[2].between) << "nothing was seen";
+  ASSERT_EQ(notes.size(), 1u);
+  EXPECT_NE(notes[0].find("3 kernels and calls between replays are not told apart"),
+            std::string::npos)
+      << notes[0];
+}
+
 TEST(GraphTable, TheShareOfTheDevicesTimeIsThatOfTheWindow) {
   WatchedJob job = clean_job();
   record::DeviceTimeLine window{.seconds = 0.03,

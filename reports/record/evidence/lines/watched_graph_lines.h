@@ -381,6 +381,32 @@ struct ReplaysLine {
   }
 };
 
+struct BetweenReplaysLine {
+  static constexpr std::string_view kKind = "between_replays",
+                                    kDoc =
+                                        "What the launching threads did outside graphs between "
+                                        "their launch of a graph before and the launches of this "
+                                        "one, over the whole run.";
+  std::int64_t executable = 0;
+  std::string what;
+  std::string name;
+  std::int64_t count = 0;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("executable", &BetweenReplaysLine::executable,
+          "number of the executable graph; 0 for what is not told apart", 1, kCount);
+    field("what", &BetweenReplaysLine::what,
+          "a kernel, a call that copies or fills, or one that waits for the device; other for what "
+          "is not told apart",
+          "kernel", {.one_of = "kernel|copy|wait|other"});
+    field("name", &BetweenReplaysLine::name,
+          "name of the kernel in its object code, or of the driver call; empty for other",
+          "vectorized_elementwise_kernel");
+    field("count", &BetweenReplaysLine::count, "times", 300, kCount);
+  }
+};
+
 struct GraphUpdateLine {
   static constexpr std::string_view
       kKind = "graph_update",
@@ -478,8 +504,9 @@ struct DeviceTimeLine {
 };
 
 /// The kinds of this file, in the order of the reference page.
-using WatchedGraphKinds = Kinds<WatchedCaptureLine, ForeignCallLine, WatchedGraphLine,
-                                GraphOrderLine, GraphRaceLine, HostNodeLine, HostMemoryLine,
-                                ExecutableGraphLine, ReplaysLine, GraphUpdateLine, DeviceTimeLine>;
+using WatchedGraphKinds =
+    Kinds<WatchedCaptureLine, ForeignCallLine, WatchedGraphLine, GraphOrderLine, GraphRaceLine,
+          HostNodeLine, HostMemoryLine, ExecutableGraphLine, ReplaysLine, BetweenReplaysLine,
+          GraphUpdateLine, DeviceTimeLine>;
 
 }  // namespace graphproof::record
