@@ -24,7 +24,7 @@ class World:
         self._place = place
         self._folder = os.path.join(batch.store, "votes")
         self._number = 0
-        self._grouped = False
+        self._grouped, self._groups = False, 0
         self._store = batch.store
         self.patience_s = max(batch.limits_ms.values()) / 1000 + MARGIN_S
         os.makedirs(self._folder, exist_ok=True)
@@ -88,13 +88,17 @@ class World:
         return [int(text) for text in self.exchange(f"vote after {boundary}", str(code), limit_s)]
 
     def join_group(self, backend: str) -> None:
-        """Makes PyTorch's default process group over all ranks, once, also for a single rank."""
+        """Makes PyTorch's default process group over all ranks, unless there is one, also for a
+        single rank."""
         import datetime
 
         import torch.distributed as dist
         if self._grouped:
             return
-        store = dist.FileStore(os.path.join(self._store, "c10d"), self._place.world_size)
+        # A file that a group was made with must not serve another one.
+        self._groups += 1
+        store = dist.FileStore(os.path.join(self._store, f"c10d.{self._groups}"),
+                               self._place.world_size)
         dist.init_process_group(backend, store=store, rank=self._place.rank,
                                 world_size=self._place.world_size,
                                 timeout=datetime.timedelta(seconds=self.patience_s))

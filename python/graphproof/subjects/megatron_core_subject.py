@@ -9,6 +9,7 @@ its own objects, because impl local falls back to eager in silence.
 from functools import partial
 
 import torch
+import torch.distributed as dist
 from torch import nn
 
 from graphproof.case import Case
@@ -27,24 +28,41 @@ HELD_BY_RUNNERS = ("fwd_graph", "bwd_graph", "fwd_graph_outputs", "fwd_graph_out
                    "fwd_graph_input_surface", "fwd_graph_input_args", "fwd_graph_input_kwargs",
                    "static_grad_outputs", "static_grad_inputs", "params_to_backprop")
 
-_initialized = []  # the process has Megatron-Core's groups
+_initialized = []  # PyTorch's process group over which Megatron-Core's groups were made
 _allocations = []  # one entry for each time that impl local has allocated in the pool of its graphs
 
 
-def initialize(case: Case) -> None:
-    """Makes Megatron-Core's process groups and counters, once a process."""
-    from megatron.core import parallel_state
-    from megatron.core.num_microbatches_calculator import init_num_microbatches_calculator
+def note_allocations() -> None:
+    """Has each allocation of impl local in the pool of its graphs noted, once a process."""
     from megatron.core.transformer import cuda_graphs
-    if _initialized:
-        return
     allocate = cuda_graphs.alloc_tensor_from_graph_mempool
+    if getattr(allocate, "noted", False):
+        return
 
     def noted(meta):
         _allocations.append(meta)
         return allocate(meta)
 
+    noted.noted = True
     cuda_graphs.alloc_tensor_from_graph_mempool = noted
+
+
+def initialize(case: Case) -> None:
+    """Makes what Megatron-Core has once a process and what the layout of a case decides: process
+    groups, the number of microbatches, the tracker of random numbers. Once a case: a case has a
+    process group of PyTorch of its own, and with that of an earlier case its groups have gone."""
+    from megatron.core import parallel_state
+    from megatron.core.num_microbatches_calculator import (destroy_num_microbatches_calculator,
+                                                           init_num_microbatches_calculator)
+    from megatron.core.tensor_parallel.random import initialize_rng_tracker
+    if _initialized == [dist.group.WORLD]:
+        require_layout(case)
+        return
+    note_allocations()
+    parallel_state.destroy_model_parallel()
+    destroy_num_microbatches_calculator()
+    initialize_rng_tracker(use_te_rng_tracker=translated.te_generators(case),
+                           use_cudagraphable_rng=True, force_reset=True)
     parallel_state.initialize_model_parallel(
         case.tp, case.pp, case.vpp if case.vpp > 1 else None, context_parallel_size=case.cp,
         expert_model_parallel_size=case.ep, expert_tensor_parallel_size=case.etp)
@@ -52,7 +70,24 @@ def initialize(case: Case) -> None:
     init_num_microbatches_calculator(case.rank, None,
                                      case.microbatch_size * case.microbatches * replicas,
                                      case.microbatch_size, replicas)
-    _initialized.append(True)
+    _initialized[:] = [dist.group.WORLD]
+    require_layout(case)
+
+
+def require_layout(case: Case) -> None:
+    """Error if Megatron-Core's groups are not those of the case, whose results would look right."""
+    from megatron.core import parallel_state as state
+    sizes = {"tp": state.get_tensor_model_parallel_world_size(),
+             "pp": state.get_pipeline_model_parallel_world_size(),
+             "vpp": state.get_virtual_pipeline_model_parallel_world_size() or 1,
+             "cp": state.get_context_parallel_world_size(),
+             "ep": state.get_expert_model_parallel_world_size(),
+             "etp": state.get_expert_tensor_parallel_world_size()}
+    wanted = {axis: case.axes[axis] for axis in sizes}
+    if sizes != wanted:
+        raise Error("the groups of Megatron-Core", str(sizes), str(wanted),
+                    "ranks of another layout train another model under the name of this case",
+                    "make the groups of each case anew (python/graphproof/subjects)")
 
 
 class MegatronTraining:
@@ -267,6 +302,9 @@ class MegatronTraining:
             self.forward_backward.reset_cuda_graph()
             # PyTorch has freed the pool with its last graph, and a new graph must not begin in it.
             full_cuda_graph._shared_graph_pool = None
+            # One list for the life of the process, whose tensors have the shapes of this case.
+            for buffers in full_cuda_graph.StaticBufferLoader.static_buffers.values():
+                buffers.clear()
         elif self.helper is not None and self.helper.graphs_created():
             self.helper.delete_cuda_graphs()
 

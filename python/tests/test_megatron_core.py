@@ -1,0 +1,134 @@
+"""What Megatron-Core has once a process follows the case that runs. Its modules are stood in for by
+what the subject asks of them."""
+
+import contextlib
+import os
+import sys
+import tempfile
+import types
+import unittest
+from unittest import mock
+
+import torch.distributed as dist
+
+from graphproof.batch import Batch, Place
+from graphproof.case import Case
+from graphproof.message import Error
+from graphproof.subjects import megatron_core_subject as megatron
+from graphproof.world import World
+from judged_batch import LIMITS, axes_of
+
+
+class Core:
+    """Megatron-Core's state of a process, of which `made` is a list of what was asked for."""
+
+    def __init__(self):
+        self.made = []
+        self.sizes = None
+
+    def initialize(self, tp, pp, vpp, context_parallel_size, expert_model_parallel_size,
+                   expert_tensor_parallel_size) -> None:
+        assert self.sizes is None, "groups are already initialized"
+        self.sizes = (tp, pp, vpp, context_parallel_size, expert_model_parallel_size,
+                      expert_tensor_parallel_size)
+        self.made.append(("groups", *self.sizes))
+
+    def destroy(self) -> None:
+        self.sizes = None
+
+    def count(self, rank, rampup, batch_size, microbatch_size, replicas) -> None:
+        self.made.append(("microbatches", batch_size // microbatch_size // replicas))
+
+    def track(self, use_te_rng_tracker, use_cudagraphable_rng, force_reset) -> None:
+        assert use_cudagraphable_rng and force_reset
+        self.made.append(("tracker", "te" if use_te_rng_tracker else "core"))
+
+    def modules(self) -> dict:
+        state = types.SimpleNamespace(initialize_model_parallel=self.initialize,
+                                      destroy_model_parallel=self.destroy,
+                                      get_data_parallel_world_size=lambda: 1)
+        for place, kind in enumerate(("tensor_model", "pipeline_model", "virtual_pipeline_model",
+                                      "context", "expert_model", "expert_tensor")):
+            setattr(state, f"get_{kind}_parallel_world_size", lambda at=place: self.sizes[at])
+        counter = types.SimpleNamespace(init_num_microbatches_calculator=self.count,
+                                        destroy_num_microbatches_calculator=lambda: None)
+        graphs = types.SimpleNamespace(alloc_tensor_from_graph_mempool=lambda meta: meta)
+        names = ("megatron", "megatron.core.tensor_parallel")
+        return {**{name: types.SimpleNamespace() for name in names},
+                "megatron.core": types.SimpleNamespace(parallel_state=state),
+                "megatron.core.parallel_state": state,
+                "megatron.core.num_microbatches_calculator": counter,
+                "megatron.core.transformer": types.SimpleNamespace(cuda_graphs=graphs),
+                "megatron.core.transformer.cuda_graphs": graphs,
+                "megatron.core.tensor_parallel.random":
+                    types.SimpleNamespace(initialize_rng_tracker=self.track)}
+
+
+@contextlib.contextmanager
+def world_of_one():
+    """A world whose single rank votes for itself."""
+    with tempfile.TemporaryDirectory() as folder:
+        batch = Batch(run_id="", batch="", device="sim", world_size=1, seed=1, isolation="batch",
+                      heartbeat_fifo="", store=os.path.join(folder, "store"), log_folder=folder,
+                      mark="", limits_ms=LIMITS)
+        world = World(batch, Place())
+        try:
+            yield world
+        finally:
+            world.leave_group()
+
+
+class LayoutOfACase(unittest.TestCase):
+    def setUp(self):
+        megatron._initialized.clear()
+
+    def test_each_case_of_a_process_gets_the_groups_of_its_own_layout(self):
+        core = Core()
+        rows = (("tp=2,microbatches=4", ("groups", 2, 1, None, 1, 1, 1), 4, "core"),
+                ("pp=2,vpp=2,layers=4,microbatches=2", ("groups", 1, 2, 2, 1, 1, 1), 2, "core"),
+                ("dp=2,ep=2,layer_spec=transformer_engine", ("groups", 1, 1, None, 1, 2, 1), 1,
+                 "te"))
+        with mock.patch.dict(sys.modules, core.modules()), world_of_one() as world:
+            for name, groups, microbatches, tracker in rows:
+                world.leave_group()
+                world.join_group("gloo")
+                case = Case(axes_of(f"subject=megatron_core,{name}"), seed=1)
+                core.made.clear()
+                for _ in ("eager_a", "solo_eager"):
+                    megatron.initialize(case)
+                with self.subTest(case=name):
+                    self.assertEqual(core.made, [("tracker", tracker), groups,
+                                                 ("microbatches", microbatches)])
+
+    def test_groups_of_another_layout_are_an_error_and_no_case(self):
+        core = Core()
+        with mock.patch.dict(sys.modules, core.modules()), world_of_one() as world:
+            world.join_group("gloo")
+            megatron.initialize(Case(axes_of("subject=megatron_core,tp=2"), seed=1))
+            with self.assertRaisesRegex(Error, "'tp': 2, 'pp': 1.*want {'tp': 1, 'pp': 2"):
+                megatron.initialize(Case(axes_of("subject=megatron_core,pp=2"), seed=1))
+
+    def test_allocations_of_a_process_are_noted_once_however_many_cases_it_has(self):
+        core = Core()
+        modules = core.modules()
+        graphs = modules["megatron.core.transformer.cuda_graphs"]
+        with mock.patch.dict(sys.modules, modules):
+            megatron.note_allocations()
+            megatron.note_allocations()
+        graphs.alloc_tensor_from_graph_mempool("meta")
+        self.assertEqual(megatron._allocations, ["meta"])
+        megatron._allocations.clear()
+
+    def test_a_group_can_be_made_again_after_it_was_left(self):
+        with world_of_one() as world:
+            world.join_group("gloo")
+            first = dist.group.WORLD
+            world.join_group("gloo")
+            self.assertIs(dist.group.WORLD, first)
+            world.leave_group()
+            world.join_group("gloo")
+            self.assertIsNot(dist.group.WORLD, first)
+
+
+if __name__ == "__main__":
+    unittest.main()
