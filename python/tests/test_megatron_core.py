@@ -14,6 +14,7 @@ import torch.distributed as dist
 from graphproof.batch import Batch, Place
 from graphproof.case import Case
 from graphproof.message import Error
+from graphproof.subjects import megatron_core_config as translated
 from graphproof.subjects import megatron_core_subject as megatron
 from graphproof.world import World
 from judged_batch import LIMITS, axes_of
@@ -128,6 +129,16 @@ class LayoutOfACase(unittest.TestCase):
             world.leave_group()
             world.join_group("gloo")
             self.assertIsNot(dist.group.WORLD, first)
+
+
+class Pipelines(unittest.TestCase):
+    def test_stages_of_an_interleaved_pipeline_do_not_send_in_one_batch(self):
+        # Megatron-LM's arguments.py wants more than two stages without overlap_p2p_comm, whose
+        # sends and receives between the same two ranks would be one batch.
+        for name, overlaps in (("pp=2,vpp=2,layers=4", (True, False)), ("pp=2", (None, None))):
+            settings = translated.config_of(Case(axes_of(f"subject=megatron_core,{name}"), seed=1))
+            self.assertEqual((settings.get("overlap_p2p_comm"), settings.get("batch_p2p_comm")),
+                             overlaps)
 
 
 if __name__ == "__main__":

@@ -105,6 +105,9 @@ def config_of(case: Case) -> dict:
         settings["cp_comm_type"] = case.cp_comm_type
     if case.vpp > 1:
         settings["virtual_pipeline_model_parallel_size"] = case.vpp
+        # As the training loop has it. In one batch of operations, the two tensors that two stages
+        # send each other would be received in each other's place.
+        settings.update(overlap_p2p_comm=True, batch_p2p_comm=False)
         if case.microbatch_group:
             settings["microbatch_group_size_per_vp_stage"] = case.microbatch_group
     if case.pp > 1:
