@@ -18,12 +18,20 @@ from judged_batch import axes_of
 
 
 class Layer(nn.Module):
-    """A layer as impl local leaves it: with a runner that holds the outputs of its capture."""
+    """A layer as impl local leaves it, with a runner that holds the outputs of its capture; or with
+    experts, after a step."""
 
     def __init__(self):
         super().__init__()
         self.linear = nn.Linear(4, 4)
         self.runners = []
+        self.token_dispatcher = types.SimpleNamespace(num_out_tokens=8)
+
+    def route(self) -> None:
+        probabilities = self.linear(torch.ones(2, 4)).softmax(-1)
+        self.token_dispatcher.probs = probabilities
+        self.token_dispatcher.routing_map = probabilities > 0.5
+        probabilities.sum().backward()
 
     def capture(self) -> None:
         runner = nn.Module()
@@ -41,25 +49,46 @@ class Wrapper(nn.Module):
         self.accumulators = [p.expand_as(p).grad_fn.next_functions[0][0]
                              for p in layer.parameters()]
         for accumulator in self.accumulators:
-            accumulator.register_hook(lambda *_: self)
+            accumulator.register_hook(self.note)
+
+    def note(self, *_) -> None:
+        """A gradient has arrived."""
 
 
-def model_after(end) -> nn.Module | None:
-    """What is left of a model after `end(runner)` and a collection."""
+def model_after(run, end) -> nn.Module | None:
+    """What is left of a model after `run(layer)`, `end(layer)` and a collection."""
     wrapper = Wrapper(Layer())
-    wrapper.layer.capture()
-    for runner in wrapper.layer.runners:
-        end(runner)
+    run(wrapper.layer)
+    end(wrapper.layer)
     left = weakref.ref(wrapper)
-    del wrapper, runner
+    del wrapper
     gc.collect()
     return left()
 
 
-class Runners(unittest.TestCase):
+class Models(unittest.TestCase):
     def test_a_model_goes_with_the_outputs_that_its_runners_captured(self):
-        self.assertIsNotNone(model_after(lambda runner: None))
-        self.assertIsNone(model_after(megatron.empty_runner))
+        def empty(layer: Layer) -> None:
+            for runner in layer.runners:
+                megatron.empty_runner(runner)
+
+        self.assertIsNotNone(model_after(Layer.capture, lambda layer: None))
+        self.assertIsNone(model_after(Layer.capture, empty))
+
+    def test_a_model_with_experts_goes_with_what_its_dispatchers_hold(self):
+        self.assertIsNotNone(model_after(Layer.route, lambda layer: None))
+        self.assertIsNone(model_after(
+            Layer.route, lambda layer: megatron.forget_routed_tokens(list(layer.modules()))))
+
+    def test_only_tensors_are_taken_from_a_dispatcher(self):
+        layer = Layer()
+        layer.route()
+        megatron.forget_routed_tokens([layer, layer.linear])
+        self.assertEqual(vars(layer.token_dispatcher),
+                         {"num_out_tokens": 8, "probs": None, "routing_map": None})
+
+
+ATTENTION = {"attention_params": None, "use_fused_attention": True}
 
 
 class Manager:
@@ -72,18 +101,25 @@ class Manager:
 
 def packages() -> dict:
     """What sys.modules has while an arm is closed."""
-    quantization = types.SimpleNamespace(FP8GlobalStateManager=Manager)
-    core = types.SimpleNamespace(full_cuda_graph=types.SimpleNamespace())
-    return {"transformer_engine": types.SimpleNamespace(), "megatron": types.SimpleNamespace(),
-            "transformer_engine.pytorch": types.SimpleNamespace(), "megatron.core": core,
-            "transformer_engine.pytorch.quantization": quantization}
+    engine = "transformer_engine.pytorch"
+    modules = {name: types.SimpleNamespace() for name in
+               ("transformer_engine", engine, f"{engine}.attention", "megatron")}
+    modules["megatron.core"] = types.SimpleNamespace(full_cuda_graph=types.SimpleNamespace())
+    modules[f"{engine}.quantization"] = types.SimpleNamespace(FP8GlobalStateManager=Manager)
+    modules[f"{engine}.attention.dot_product_attention"] = \
+        types.SimpleNamespace(_attention_backends=ATTENTION)
+    return modules
 
 
 class Scales(unittest.TestCase):
     def resets(self, close) -> int:
+        """How often the list was emptied. The choice of a backend has to be forgotten as often."""
         Manager.resets = 0
+        ATTENTION["attention_params"] = scales = object()
         with mock.patch.dict(sys.modules, packages()):
             close()
+        self.assertEqual(ATTENTION["attention_params"], None if Manager.resets else scales)
+        self.assertTrue(ATTENTION["use_fused_attention"])
         return Manager.resets
 
     def test_transformer_engines_list_is_emptied_at_the_end_of_an_arm_with_fp8(self):

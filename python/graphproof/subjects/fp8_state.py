@@ -1,9 +1,12 @@
-"""What Transformer Engine keeps of FP8 in one place of the process when models have gone."""
+"""What Transformer Engine keeps of FP8 in places of the process when models have gone."""
 
 
 def forget_fp8_state() -> None:
     """Empties Transformer Engine's list of amax histories and scales, to which every module of
-    delayed scaling adds its own and from which none is taken when a model goes. Called at the end
-    of an arm: a module that ran on would never see its scale updated again."""
+    delayed scaling adds its own and from which none is taken when a model goes; and what its choice
+    of an attention backend was made for, which refers to the scales of the layer that asked last.
+    Called at the end of an arm: a module that ran on would never see its scale updated again."""
+    from transformer_engine.pytorch.attention.dot_product_attention import _attention_backends
     from transformer_engine.pytorch.quantization import FP8GlobalStateManager
     FP8GlobalStateManager.reset()
+    _attention_backends["attention_params"] = None  # the next layer chooses again

@@ -285,12 +285,16 @@ class MegatronTraining:
 
     def close(self) -> None:
         """Deletes the graphs from where Megatron-Core keeps them, its cache of rotary embeddings,
-        which holds modules of every model that has run, and Transformer Engine's list of scales.
-        No other arm has graphs by then, and none runs any more."""
+        which holds modules of every model that has run, its figures of experts, and Transformer
+        Engine's list of scales. No other arm has graphs by then, and none runs any more."""
         from megatron.core import full_cuda_graph
         modules = [module for chunk in self.chunks for module in chunk.modules()]
         for forward in {type(module).forward for module in modules}:
             getattr(forward, "cache_clear", lambda: None)()
+        if self.case.experts:
+            from megatron.core.transformer.moe.moe_logging import destroy_moe_metrics_tracker
+            destroy_moe_metrics_tracker()
+            forget_routed_tokens(modules)
         if self.case.precision in translated.RECIPES:
             forget_fp8_state()
         if not self.case.graph_arm:
@@ -324,6 +328,17 @@ class MegatronTraining:
             _allocations.pop()
             torch._C._cuda_releasePool(torch.cuda.current_device(), pool)
         cuda_graphs.fwd_buffer_reuse_ref_count = cuda_graphs.bwd_buffer_reuse_ref_count = 0
+
+
+def forget_routed_tokens(modules: list) -> None:
+    """Takes from the dispatchers of tokens what they hold of the last microbatch. Its probabilities
+    have an autograd graph, whose nodes refer to the parameters, and by their hooks to the model: a
+    cycle that no collector sees. With a graph they also lie in its pool, which they keep."""
+    for dispatcher in [module.token_dispatcher for module in modules
+                       if hasattr(module, "token_dispatcher")]:
+        for name, value in list(vars(dispatcher).items()):
+            if isinstance(value, torch.Tensor):
+                setattr(dispatcher, name, None)
 
 
 def empty_runner(runner) -> None:
