@@ -136,5 +136,22 @@ class Scales(unittest.TestCase):
                     self.resets(lambda: megatron.MegatronTraining.close(training)), wanted)
 
 
+class Iterations(unittest.TestCase):
+    def test_static_inputs_of_a_whole_iteration_go_with_its_graph(self):
+        # A case of other shapes would copy its inputs into them.
+        buffers = {"training": [{"tokens": torch.zeros(1, 16)}], "validation": []}
+        whole = types.SimpleNamespace(
+            StaticBufferLoader=types.SimpleNamespace(static_buffers=buffers))
+        done = []
+        case = Case(axes_of("subject=megatron_core,impl=full_iteration"), seed=1)
+        training = types.SimpleNamespace(
+            case=case.of_arm(True), chunks=[nn.Linear(1, 1)],
+            forward_backward=types.SimpleNamespace(reset_cuda_graph=lambda: done.append("graph")))
+        modules = {**packages(), "megatron.core": types.SimpleNamespace(full_cuda_graph=whole)}
+        with mock.patch.dict(sys.modules, modules), mock.patch("torch.cuda.synchronize"):
+            megatron.MegatronTraining.close(training)
+        self.assertEqual((done, buffers), (["graph"], {"training": [], "validation": []}))
+
+
 if __name__ == "__main__":
     unittest.main()
