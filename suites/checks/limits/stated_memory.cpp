@@ -7,6 +7,7 @@
 #include "matrix/expression/measured_limit.h"
 #include "suites/checks/attempt/arms.h"
 #include "suites/checks/attempt/concat.h"
+#include "suites/checks/attempt/foreign_memory.h"
 #include "suites/checks/attempt/judgement.h"
 
 namespace graphproof::checks::d31 {
@@ -54,6 +55,7 @@ std::optional<Taken> taken(Judgement& judgement, const RankFiles& files, std::st
 record::CheckResult stated_memory(Judgement& judgement, const Attempt& attempt) {
   const std::string text = attempt.axes.text("memory_limit");
   const auto limits = matrix::parse_limit(text, matrix::Origin::option("memory_limit", text));
+  const std::string foreign = foreign_memory(attempt);
   std::map<std::string, double> closest;  // by limit: the largest share of it on a rank
   for (const RankFiles& files : attempt.ranks) {
     const auto eager = taken(judgement, files, "solo_eager"),
@@ -68,9 +70,10 @@ record::CheckResult stated_memory(Judgement& judgement, const Attempt& attempt) 
       const bool of_device = std::ranges::any_of(
           names, [](const std::string& name) { return name.ends_with("_device"); });
       judgement.confirm(files.rank);
-      if (of_device && (shared_gpus(attempt) || !eager->device_known || !graph->device_known)) {
+      if (of_device && (!foreign.empty() || !eager->device_known || !graph->device_known)) {
         judgement.unexercised(
-            "the driver counts the memory of a whole GPU, which ranks of this case shared",
+            concat("the driver counts the memory of a whole GPU",
+                   foreign.empty() ? ", and this evidence lacks its count" : "; " + foreign),
             "run the case with a GPU for each rank, or limit graph_peak");
         continue;
       }

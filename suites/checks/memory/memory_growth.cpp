@@ -9,6 +9,7 @@
 
 #include "suites/checks/attempt/arms.h"
 #include "suites/checks/attempt/concat.h"
+#include "suites/checks/attempt/foreign_memory.h"
 #include "suites/checks/memory/quantity.h"
 #include "suites/checks/memory/theil_sen.h"
 
@@ -108,10 +109,11 @@ record::CheckResult judge_trend(Judgement& judgement, const Attempt& attempt, co
                                 const Quantity* without, double jump_bytes,
                                 double Trend::* end = &Trend::upper) {
   if (!judgement.has_replays()) return judgement.result("", "");
-  if (what.name == kDevice.name && shared_gpus(attempt)) {
-    judgement.not_applicable(
-        "ranks of this case shared GPUs, and the driver counts the memory of all of them");
-    return judgement.result("", "");
+  if (what.name == kDevice.name) {
+    if (const std::string foreign = foreign_memory(attempt); !foreign.empty()) {
+      judgement.not_applicable(foreign);
+      return judgement.result("", "");
+    }
   }
   double highest = -std::numeric_limits<double>::infinity();
   for (const RankFiles& files : attempt.ranks) {

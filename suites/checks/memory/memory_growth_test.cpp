@@ -143,6 +143,17 @@ TEST(DeviceTrend, IsNobodysOwnWhereRanksShareGpus) {
             record::Result::fail);
 }
 
+TEST(DeviceTrend, IsNobodysOwnWhereOthersUseTheGpu) {
+  const auto result = judge_one("D31.device_trend", kTwoRanks, [](Attempt& a) {
+    memory_line(a, "solo_eager", "step", 4).fields["device"] = 4096LL << 20;
+    grow("device", 2 << 20)(a);
+  });
+  EXPECT_EQ(result.result, record::Result::unexercised) << "never a pass";
+  EXPECT_NE(record::to_text(result.message).find("other processes used the GPU of rank 1"),
+            std::string::npos)
+      << record::to_text(result.message);
+}
+
 TEST(DeviceTrend, OneJumpOfAPageIsNoTrend) {
   const auto result = judge_one("D31.device_trend", kTwoRanks, [](Attempt& a) {
     for (Line& line : a.ranks[1].evidence->lines)

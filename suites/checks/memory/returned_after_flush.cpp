@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "suites/checks/attempt/concat.h"
+#include "suites/checks/attempt/foreign_memory.h"
 #include "suites/checks/memory/quantity.h"
 
 namespace graphproof::checks::d30 {
@@ -10,9 +11,11 @@ using record::MemoryLine;
 
 /// After arm solo_graph was dropped, and a flush collective and empty_cache have run, the
 /// allocator's counts are at most what they were before the arm was built, and what the eager arm
-/// left behind too. The driver's count is within the difference that the eager arm makes.
+/// left behind too. The driver's count is within the difference that the eager arm makes; it is not
+/// judged where other processes used the GPU.
 record::CheckResult returned_after_flush(Judgement& judgement, const Attempt& attempt) {
   if (!judgement.has_replays()) return judgement.result("", "");
+  const std::string foreign = foreign_memory(attempt);
   for (const RankFiles& files : attempt.ranks) {
     const MemoryLine* before = look(judgement, files, "solo_graph", "before");
     const MemoryLine* after = look(judgement, files, "solo_graph", "returned");
@@ -35,7 +38,7 @@ record::CheckResult returned_after_flush(Judgement& judgement, const Attempt& at
         kDevicePageBytes, static_cast<double>(*eager_after->device - *eager_before->device));
     for (const Quantity& what : {kAllocated, kReserved, kDevice}) {
       const bool of_device = what.name == kDevice.name;
-      if (of_device && shared_gpus(attempt)) continue;  // it includes the memory of other ranks
+      if (of_device && !foreign.empty()) continue;
       const Bytes was = what.of(*before), is_now = what.of(*after);
       const Bytes eager_was = what.of(*eager_before), eager_now = what.of(*eager_after);
       const double kept =
@@ -57,8 +60,10 @@ record::CheckResult returned_after_flush(Judgement& judgement, const Attempt& at
                "a graph or memory of it still exists, so the next model starts with less memory"});
     }
   }
-  return judgement.result(concat("all of it on ", attempt.ranks.size(), " ranks"),
-                          "as before the arm was built");
+  return judgement.result(
+      concat("all of it on ", attempt.ranks.size(), " ranks",
+             foreign.empty() ? "" : concat(", by the allocator's count alone: ", foreign)),
+      "as before the arm was built");
 }
 
 }  // namespace graphproof::checks::d30

@@ -19,6 +19,17 @@ TEST(ReturnedAfterFlush, WhereRanksShareGpusTheAllocatorsCountStillBinds) {
   EXPECT_EQ(left("reserved"), record::Result::fail);
 }
 
+TEST(ReturnedAfterFlush, TheDevicesCountIsNotJudgedWhereOthersUseTheGpu) {
+  const auto result = judge_one("D30.returned_after_flush", kTwoRanks, [](Attempt& a) {
+    memory_line(a, "solo_eager", "step", 4).fields["device"] = 4096LL << 20;
+    memory_line(a, "solo_graph", "returned").fields["device"] = 4096LL << 20;
+  });
+  EXPECT_EQ(result.result, record::Result::pass) << record::to_text(result.message);
+  EXPECT_NE(record::to_text(result.message).find("by the allocator's count alone: other processes"),
+            std::string::npos)
+      << record::to_text(result.message);
+}
+
 TEST(ReturnedAfterFlush, Rows) {
   judge_rows(
       "D30.returned_after_flush", kTwoRanks,

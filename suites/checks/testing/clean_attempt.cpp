@@ -752,7 +752,7 @@ class RankScript {
                             .allocated = bytes,
                             .reserved = 2 * bytes,
                             .pool = std::string_view(arm) == "solo_graph" ? bytes : 0,
-                            .device = 64 * bytes,
+                            .device = 2 * bytes,
                             .resident = 70000000 + 4096 * (step % 3),
                             .heap = revision_ >= 14
                                         ? std::optional<std::int64_t>(50000000 + 512 * (step % 3))
