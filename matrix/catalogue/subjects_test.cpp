@@ -89,6 +89,15 @@ TEST(SubjectsTest, WhatASubjectCannotDoIsSkippedWithItsReason) {
                     "rate in a tensor on the host, which no capture allows"});
   EXPECT_EQ(missing("subject=torch,impl=manual,schedule=decode"), Reasons{});
   EXPECT_EQ(missing("subject=torch,impl=full_iteration,schedule=decode").size(), 1u);
+  EXPECT_EQ(missing("subject=torch,impl=callables,capture_mode=global,shape_buckets=2"), Reasons{});
+  EXPECT_EQ(missing("subject=torch,impl=callables,capture_mode=global,shape_buckets=2,"
+                    "pool=per_graph"),
+            Reasons{"shape_buckets=2, impl=callables, pool=per_graph: graphs of several lengths "
+                    "are made by full_iteration and by callables, each length with a pool of its "
+                    "own"});
+  EXPECT_EQ(missing("subject=torch_compile,impl=full_iteration,shape_buckets=2"),
+            Reasons{"shape_buckets=2: steps of changing lengths are built for torch and "
+                    "reference alone"});
   EXPECT_EQ(missing("subject=torch_compile,impl=full_iteration,schedule=resume"),
             Reasons{"schedule=resume: for this subject only training is built"});
   EXPECT_EQ(missing("subject=torch,impl=full_iteration,recompute=full(block,1),dropout=true"),
@@ -197,6 +206,10 @@ TEST(SubjectsTest, OtherSubjectsRequireWhatEveryImplementationCanShow) {
                            "subject=torch_compile,impl=callables"})
     EXPECT_TRUE(required(name).contains("D43.replays")) << name;
   EXPECT_FALSE(required("subject=torch,impl=manual,schedule=decode").contains("D04.learning_rate"));
+  for (const char* check :
+       {"D34.graph_cache", "D38.padding", "D43.shape_buckets", "D48.shape_buckets"})
+    EXPECT_TRUE(required("subject=torch,impl=full_iteration,shape_buckets=2").contains(check))
+        << check;
   EXPECT_TRUE(own.contains("D15.census"));
   EXPECT_FALSE(torch.contains("D15.census"));
   EXPECT_TRUE(std::includes(own.begin(), own.end(), torch.begin(), torch.end()));

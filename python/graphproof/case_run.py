@@ -8,6 +8,7 @@ import torch
 from graphproof import configuration, phase, planted
 from graphproof.arms.arm import Arm, Parts, make_inputs
 from graphproof.arms.order import keep_last, run_eager, run_free, run_lockstep, run_solo
+from graphproof.arms.shape_buckets import run_shape_buckets
 from graphproof.case import Case
 from graphproof.learning_rate import unknown_update
 from graphproof.message import Error
@@ -23,11 +24,12 @@ def refuse_what_has_no_arms(case: Case) -> None:
     """Error for axes that this rank program has no arms for. The rules of the matrix keep such
     cases from being planned."""
     subject = case.axis("subject", "script")
-    schedules = TORCH_SCHEDULES if subject == "torch" else ("train",)
-    for axis, allowed in (("schedule", schedules), ("shape_buckets", (0,))):
-        if case.axis(axis, allowed[0]) not in allowed:
+    allowed = {"schedule": TORCH_SCHEDULES} if subject == "torch" else \
+        {"schedule": ("train",), "shape_buckets": (0,)}
+    for axis, values in allowed.items():
+        if case.axis(axis, values[0]) not in values:
             raise Error(f"axis {axis} of a case with subject {subject}", str(case.axes[axis]),
-                        " or ".join(str(value) for value in allowed),
+                        " or ".join(str(value) for value in values),
                         "there are no other arms for this subject",
                         "run this case with subject=reference")
 
@@ -115,5 +117,7 @@ def _run_arms(parts: Parts, kept: list, inputs: list) -> None:
         return
     scope.section(phase.REPLAY, lockstep)
     scope.section(phase.REPLAY, lambda: run_free(parts, inputs, state["results"], kept))
+    if case.axis("shape_buckets", 0) > 0:
+        scope.section(phase.REPLAY, lambda: run_shape_buckets(parts))
     scope.section(phase.COMPARE, lambda: None)
     scope.section(phase.REPLAY, solo)

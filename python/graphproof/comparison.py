@@ -1,4 +1,7 @@
-"""Comparison of two lists of named host tensors, byte for byte, as fixtures/inspect does it."""
+"""Comparison of two lists of named host tensors, byte for byte, as fixtures/inspect does it, and
+their distance."""
+
+import math
 
 import torch
 
@@ -64,3 +67,20 @@ def compare(left: list, right: list) -> dict:
             result["equal"] = False
             result["mismatch"] = _mismatch(name, a, b)
     return result
+
+
+def distance(measured: list, reference: list, relative: float, why: str) -> dict:
+    """The fields of a distance: the pair of tensors that is nearest to its bound or exceeds it
+    most. A bound is `relative` to the largest element of the reference. A NaN is within none."""
+    worst, worst_share = {}, -1.0
+    for (name, left), (_, right) in zip(measured, reference, strict=True):
+        left, right = left.double(), right.double()
+        apart, scale = float((left - right).abs().max()), float(right.abs().max())
+        bound = relative * scale
+        share = 0.0 if apart == 0 else apart / bound if bound > 0 else math.inf
+        share = math.inf if math.isnan(share) or math.isnan(scale) else share
+        if share > worst_share:
+            worst_share = share
+            worst = {"max_abs": apart, "bound": bound, "worst": name,
+                     "max_rel": 0.0 if apart == 0 else apart / scale if scale > 0 else math.inf}
+    return {"tensors": len(measured), **worst, "why": why}

@@ -30,12 +30,14 @@ class Captured:
 
     `step(batch)` runs a step with the graphs and returns the losses, one for each microbatch; the
     caller keeps them, so they must not be the memory that the next replay writes.
-    `inputs` and `losses` are the static tensors of the graphs, as far as there are any.
+    `inputs` and `losses` are the static tensors of the graphs, as far as there are any. `leave()`
+    has the model run without the graphs until the next call of `step`, which takes them again.
     """
     step: Callable
     inputs: dict = field(default_factory=dict)  # name -> static tensor
     losses: torch.Tensor | None = None
     close: Callable = lambda: None
+    leave: Callable = lambda: None
 
 
 @dataclass

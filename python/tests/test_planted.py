@@ -32,8 +32,9 @@ def case_name(axes: dict) -> str:
     return ",".join(f"{axis}={text(value)}" for axis, value in axes.items())
 
 
-# Faults in PyTorch that the stand-in cannot show, because it does not see what other threads do.
-ONLY_ON_A_DEVICE = ("M340",)
+# Faults that the stand-in cannot show: it does not see what other threads do, and nothing of it
+# runs any more when a graph is dropped.
+ONLY_ON_A_DEVICE = ("M340", "M347")
 
 
 def shown_here() -> list:

@@ -28,6 +28,11 @@ CLEAN = (
     "impl=manual,schedule=resume,optimizer=adam,dropout=true",
     "impl=full_iteration,schedule=resume,precision=fp16",
     "impl=manual,schedule=decode,precision=bf16",
+    "impl=full_iteration,microbatches=2,shape_buckets=2,warmup_steps=1,optimizer=adam",
+    "impl=callables,capture_mode=global,microbatches=2,shape_buckets=1,precision=bf16",
+    "impl=callables,modules=attn,capture_mode=global,microbatches=2,shape_buckets=2,clip_grad=true",
+    "impl=full_iteration,microbatches=2,shape_buckets=3,warmup_steps=1,precision=fp16,"
+    "loss_scale=static,activation=swiglu",
 )
 
 

@@ -205,6 +205,10 @@ class Arm:
         for name, generator in self.generators().items():
             generator.set_state(before[name])
 
+    def keep_losses(self, losses: torch.Tensor) -> None:
+        """The losses of a step that the caller ran by itself, for outputs()."""
+        self._losses = losses.detach().reshape(-1).clone()
+
     def _step(self, batch):
         losses = (self.captured.step if self.captured else self.subject.step)(batch)
         if not isinstance(losses, torch.Tensor):

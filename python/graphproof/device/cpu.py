@@ -27,6 +27,14 @@ def _tensor_bytes() -> int:
     return sum(storages.values())
 
 
+class Ended:
+    """A mark behind work that has ended: everything runs at once."""
+
+    @staticmethod
+    def query() -> bool:
+        return True
+
+
 class CpuDevice:
     """One for each process. Used from one thread."""
 
@@ -50,6 +58,9 @@ class CpuDevice:
         """Everything has run already."""
 
     def empty_cache(self) -> None:
+        self.return_memory()
+
+    def return_memory(self) -> None:
         gc.collect()
 
     def memory(self) -> dict:
@@ -65,6 +76,9 @@ class CpuDevice:
     def delay_work(self, others: bool, ms: float) -> int:
         """Delays nothing, because nothing runs late here: 0 streams."""
         return 0
+
+    def mark(self) -> Ended:
+        return Ended()
 
     def busy_ms(self, head_start_ms: float, work) -> float | None:
         return None

@@ -4,6 +4,7 @@ Whatever PyTorch does not offer is asked of the driver by ctypes, so that no com
 """
 
 import ctypes
+import gc
 import os
 import re
 
@@ -58,10 +59,13 @@ class CudaDevice:
 
     def empty_cache(self) -> None:
         """Not between two replays of a graph, which may use a workspace of cuBLAS."""
-        import gc
-        gc.collect()
         # One for each stream that has multiplied anything; kept, it would look like an arm's leak.
         torch._C._cuda_clearCublasWorkspaces()
+        self.return_memory()
+
+    def return_memory(self) -> None:
+        """Returns what no tensor owns and no graph's pool holds, also between replays."""
+        gc.collect()
         torch.cuda.empty_cache()
 
     def memory(self) -> dict:
@@ -116,6 +120,13 @@ class CudaDevice:
                     torch.cuda._sleep(cycles)
                 delayed += 1
         return delayed
+
+    def mark(self):
+        """A mark behind all work of the current stream so far: query() says whether that has ended,
+        without a wait."""
+        event = torch.cuda.Event()
+        event.record()
+        return event
 
     def busy_ms(self, head_start_ms: float, work) -> float | None:
         """The time between two events around `work`, enqueued behind a wait of `head_start_ms`, so

@@ -6,8 +6,8 @@ that it is planted in; the function here has the name of its row.
 """
 
 from graphproof.message import Error
-from graphproof.planted import (allocation, callables, graphs, megatron_core, optimizers, steps,
-                                transformer_engine)
+from graphproof.planted import (allocation, buckets, callables, graphs, megatron_core, optimizers,
+                                steps, transformer_engine)
 
 # id -> a function that replaces functions of this process and returns nothing.
 FAULTS = {
@@ -73,6 +73,10 @@ FAULTS = {
     "M341": steps.autocast_missing_at_replay,
     "M342": steps.workspace_shared_by_graphs,
     "M343": megatron_core.mcore_gather_hooks_not_called,
+    "M344": buckets.ignored_labels_counted,
+    "M345": buckets.evicted_graphs_kept,
+    "M346": buckets.length_of_the_latest_graph,
+    "M347": buckets.evicted_while_running,
 }
 
 

@@ -46,8 +46,8 @@ class Attention(nn.Module):
     def rotated(self, x: torch.Tensor) -> torch.Tensor:
         """Rotary positions. [B, heads, S, width]."""
         left, right = x.float().chunk(2, -1)
-        turned = torch.cat((left * self.cosine - right * self.sine,
-                            right * self.cosine + left * self.sine), -1)
+        cosine, sine = self.cosine[:x.shape[2]], self.sine[:x.shape[2]]
+        turned = torch.cat((left * cosine - right * sine, right * cosine + left * sine), -1)
         return turned.to(x.dtype)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -56,7 +56,8 @@ class Attention(nn.Module):
         q, k, v = self.qkv(self.norm(x)).view(b, s, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
         # Products instead of a fused attention, whose backward has no fixed order of sums.
         scores = self.rotated(q) @ self.rotated(k).transpose(-1, -2) / math.sqrt(self.width)
-        shares = scores.float().masked_fill(self.later, float("-inf")).softmax(-1).to(v.dtype)
+        later = self.later[:s, :s]
+        shares = scores.float().masked_fill(later, float("-inf")).softmax(-1).to(v.dtype)
         return self.dropout(self.out((shares @ v).transpose(1, 2).reshape(b, s, h)))
 
 
@@ -116,7 +117,8 @@ class Gpt(nn.Module):
         return checkpoint(module, x, **self.checkpointed) if part in self.parts else module(x)
 
     def forward(self, tokens: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-        """tokens and labels [B, S] int64; returns the mean loss, a scalar in fp32."""
+        """tokens and labels [B, S] int64, where S may be shorter than seq_length; returns the mean
+        loss of the tokens that have a label, a scalar in fp32."""
         x = self.tokens(tokens)
         for index, layer in enumerate(self.layers):
             x = checkpoint(layer, x, **self.checkpointed) if index < self.whole_layers \

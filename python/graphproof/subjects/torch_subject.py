@@ -31,7 +31,7 @@ class TorchTraining(Training):
         accept_streams_of_accumulators()
         case, modules = self.case, self.captured_modules()
         before = [module.forward for module in modules]
-        shape = (case.microbatch_size, case.seq_length, case.hidden)
+        shape = (case.microbatch_size, batch["tokens"].shape[-1], case.hidden)
         warmups = DDP_WARMUPS if self.in_ddp() else WARMUPS
         with graphs_made() as graphs, self.autocast():
             # One call makes one pool for all of its graphs.
@@ -41,20 +41,26 @@ class TorchTraining(Training):
                 torch.cuda.make_graphed_callables(tuple(group), samples, warmups,
                                                   allow_unused_input=True)
         update = self.captured_update(graphs)
+        graphed = [module.forward for module in modules]
+
+        def run_by(forwards: list) -> None:
+            for module, forward in zip(modules, forwards):
+                module.forward = forward
 
         def replay(fresh):
+            run_by(graphed)
             losses = self.forward_backward(fresh)
             update()
             return losses
 
         def close():
-            for module, forward in zip(modules, before):
-                module.forward = forward
+            run_by(before)
             for graph in graphs:
                 graph.reset()
             graphs.clear()
+            graphed.clear()
 
-        return Captured(step=replay, close=close)
+        return Captured(step=replay, close=close, leave=lambda: run_by(before))
 
     def groups(self, modules: list) -> list:
         """The modules by call of make_graphed_callables: one for all, or one for each module."""

@@ -1,0 +1,42 @@
+"""Faults in steps of changing length: in what their loss leaves out, and in the cache of graphs."""
+
+import torch.nn.functional as F
+
+from graphproof.arms.shape_buckets import GraphCache
+
+_kept = []  # what evicted_graphs_kept() keeps
+
+
+def ignored_labels_counted() -> None:
+    counted = F.cross_entropy
+
+    def cross_entropy(logits, labels, *args, **kwargs):
+        return counted(logits, labels.clamp(min=0), *args, **kwargs)
+
+    F.cross_entropy = cross_entropy
+
+
+def evicted_graphs_kept() -> None:
+    GraphCache.drop = lambda self, resident: _kept.append(resident)
+
+
+def length_of_the_latest_graph() -> None:
+    bucket_of = GraphCache.bucket_of
+
+    def latest(self, longest):
+        return self.residents[0].length if self.residents else bucket_of(self, longest)
+
+    GraphCache.bucket_of = latest
+
+
+def evicted_while_running() -> None:
+    evict = GraphCache._evict
+
+    def at_once(self):
+        wait, self.device.synchronize = self.device.synchronize, lambda: None
+        try:
+            evict(self)
+        finally:
+            self.device.synchronize = wait
+
+    GraphCache._evict = at_once
