@@ -42,6 +42,7 @@ const std::map<std::string, std::string> kNotVaried = {
     {"reshard_after_forward", "of subject fsdp2"},
     {"perf_limit", "a demand of the user, which changes no path through the code"},
     {"memory_limit", "a demand of the user, which changes no path through the code"},
+    {"soak_steps", "a long job: profile soak"},
     {"fault", "profile faults"},
     {"hidden", "a size that changes no path through the code"},
     {"heads", "a size that changes no path through the code"},

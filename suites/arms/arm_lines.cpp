@@ -1,6 +1,7 @@
 #include "suites/arms/arm_lines.h"
 
 #include "fixtures/comm/ledger.h"
+#include "fixtures/device/resident.h"
 #include "fixtures/inspect/tensor_comparison.h"
 #include "fixtures/tensors/torch.h"
 
@@ -28,6 +29,23 @@ record::TensorMismatch mismatch_of(const fixtures::Mismatch& mismatch) {
           .max_ulp = mismatch.max_ulp,
           .elements = mismatch.elements,
           .differing = mismatch.differing};
+}
+
+record::MemoryLine memory_line(const CaseParts& parts, const std::string& arm, const char* when,
+                               std::int64_t step) {
+  const capture::MemoryUse use = parts.device.memory();
+  return {.arm = arm,
+          .step = step,
+          .when = when,
+          .allocated = use.allocated,
+          .reserved = use.reserved,
+          .pool = use.pool,
+          .device = use.device,
+          .resident = fixtures::resident_bytes(),
+          .heap = fixtures::heap_bytes(),
+          .threads = std::nullopt,
+          .files = std::nullopt,
+          .regions = std::nullopt};
 }
 
 bool write_comparison(const CaseParts& parts, const std::string& left, const std::string& right,

@@ -1,5 +1,5 @@
 // What the arms of all workloads share: the sections of a case that trains nothing, and the
-// evidence lines of a comparison of two arms and of the collectives of one.
+// evidence lines of a comparison of two arms, and of the memory and collectives of one.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +18,10 @@ void run_sections(const CaseParts& parts, const std::function<void()>& eager,
 
 /// The field `mismatch` of a `compare` line.
 record::TensorMismatch mismatch_of(const fixtures::Mismatch& mismatch);
+
+/// The `memory` line of an arm, with what is in use now. `when` and `step` are its fields.
+record::MemoryLine memory_line(const CaseParts& parts, const std::string& arm, const char* when,
+                               std::int64_t step);
 
 /// Compares byte for byte and writes the `compare` line, in which `name` names the comparison.
 /// Returns whether they are equal.

@@ -5,7 +5,6 @@
 
 #include "fixtures/comm/collectives.h"
 #include "fixtures/comm/torch_group.h"
-#include "fixtures/device/resident.h"
 #include "fixtures/tensors/torch.h"
 #include "suites/arms/arm_lines.h"
 
@@ -123,16 +122,7 @@ class SoloArm {
   }
 
   void write_memory(const char* when, std::int64_t step) {
-    const capture::MemoryUse use = parts_.device.memory();
-    parts_.scope.write(record::MemoryLine{.arm = name_,
-                                          .step = step,
-                                          .when = when,
-                                          .allocated = use.allocated,
-                                          .reserved = use.reserved,
-                                          .pool = use.pool,
-                                          .device = use.device,
-                                          .resident = fixtures::resident_bytes(),
-                                          .heap = fixtures::heap_bytes()});
+    parts_.scope.write(memory_line(parts_, name_, when, step));
   }
 
   const CaseParts& parts_;

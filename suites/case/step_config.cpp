@@ -252,6 +252,7 @@ StepConfig step_config(const matrix::AxisTable& axes, const matrix::Case& test_c
   config.autograd_threads = text("autograd_threads") == "on";
   config.schedule = meaning_of(kSchedules, "schedule", text("schedule"));
   config.shape_buckets = integer("shape_buckets");
+  config.soak_steps = integer("soak_steps");
   config.rng_backend = text("rng_tracker") == "plain" ? fixtures::RngBackend::plain
                                                       : fixtures::RngBackend::graph_safe;
   config.model = {

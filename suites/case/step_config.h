@@ -44,6 +44,8 @@ struct StepConfig {
   bool times_blocks = false;
   /// How many sequence lengths may have graphs at the same time; 0: all steps have one length.
   std::int64_t shape_buckets = 0;
+  /// Steps of the long job after the arms (workloads/soak); 0: there is none.
+  std::int64_t soak_steps = 0;
   fixtures::RngBackend rng_backend = fixtures::RngBackend::graph_safe;
   std::uint64_t seed = 0;
 

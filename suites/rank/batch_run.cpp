@@ -19,6 +19,7 @@
 #include "suites/arms/infinity.h"
 #include "suites/arms/paired_blocks.h"
 #include "suites/arms/shape_buckets.h"
+#include "suites/arms/soak.h"
 #include "suites/arms/solo.h"
 #include "suites/rank/case_teardown.h"
 #include "suites/rank/configuration.h"
@@ -122,6 +123,7 @@ void run_arms(const CaseParts& parts, CaseState& state) {
   if (parts.config.times_blocks)
     scope.section(Phase::replay,
                   [&] { run_paired_blocks(parts, state.inputs, state.kept.back()->outputs()); });
+  if (parts.config.soak_steps > 0) scope.section(Phase::replay, [&] { run_soak(parts); });
 }
 
 void run_again(const CaseParts& parts, CaseState& state) {

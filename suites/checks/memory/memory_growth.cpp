@@ -1,9 +1,9 @@
-// D31: memory does not grow in the solo arms, during which nothing else allocates. The allocator is
-// deterministic, so its counts must be equal to the byte. The counts of the operating system and
-// the driver change in jumps that other things cause; for them the trend is judged, relative to
-// that of the eager arm.
+// D31: memory and handles do not grow in the solo arms and in the long job, during which nothing
+// else allocates. The allocator is deterministic, so its counts must be equal to the byte. The
+// counts of the operating system and the driver change in jumps that other things cause; for them
+// the trend is judged, relative to that of the eager arm. The more steps an arm has, the less one
+// jump explains, so the long job shows losses that are far smaller.
 #include <algorithm>
-#include <array>
 #include <cassert>
 #include <limits>
 
@@ -12,6 +12,7 @@
 #include "suites/checks/attempt/foreign_memory.h"
 #include "suites/checks/memory/quantity.h"
 #include "suites/checks/memory/theil_sen.h"
+#include "workloads/soak/soak_plan.h"
 
 namespace graphproof::checks::d31 {
 namespace {
@@ -27,34 +28,53 @@ constexpr double kHeapJumpBytes = 4096;
 // 3 J / n (theil_sen_test.cpp).
 constexpr double kJumpWidth = 3;
 
-constexpr std::array kSoloArms = {"solo_eager", "solo_graph"};
-
 // The second step after the capture is the first one in which nothing is set up.
 constexpr std::int64_t kSettlingSteps = 2;
 
-std::vector<const MemoryLine*> steady(Judgement& judgement, const RankFiles& files,
-                                      std::string_view arm) {
-  std::vector<const MemoryLine*> lines;
-  for (const MemoryLine* line : judgement.find<MemoryLine>(files, arm))
-    if (line->when == "step" && line->step >= judgement.expected().first_replay + kSettlingSteps)
-      lines.push_back(line);
-  return lines;
+/// Two arms of which memory is read after the same steps, when nothing is set up any more. `same`:
+/// after this one of them the allocator has the same bytes as after the last.
+struct MeasuredArms {
+  const char *eager, *graph;
+  std::vector<std::int64_t> steps;
+  std::size_t same;
+};
+
+MeasuredArms solo_arms(Judgement& judgement, const Attempt& attempt) {
+  MeasuredArms arms{"solo_eager", "solo_graph", {}, 0};
+  for (std::int64_t step = judgement.expected().first_replay + kSettlingSteps;
+       step < solo_steps(attempt, judgement.expected()); ++step)
+    arms.steps.push_back(step);
+  assert(arms.steps.size() >= kFewestTrendPoints);
+  return arms;
 }
 
-/// Whether `lines` has one for each steady step that the arm runs. Growth may hide in a gap, and
-/// after the last line.
-bool complete(Judgement& judgement, const Attempt& attempt, const RankFiles& files,
-              std::string_view arm, const std::vector<const MemoryLine*>& lines) {
-  const std::int64_t first = judgement.expected().first_replay + kSettlingSteps,
-                     end = solo_steps(attempt, judgement.expected());
-  assert(end - first >= kFewestTrendPoints);
-  for (std::int64_t step = first; step < end; ++step) {
+/// The long job. With changing lengths, memory depends on the place in the cycle.
+MeasuredArms soak_arms(const Attempt& attempt) {
+  return {"soak_eager", "soak_graph", soak::Plan(attempt.axes.integer("soak_steps")).judged_steps(),
+          soak::kSamples - 1};
+}
+
+std::vector<MeasuredArms> measured_arms(Judgement& judgement, const Attempt& attempt) {
+  std::vector<MeasuredArms> all{solo_arms(judgement, attempt)};
+  if (attempt.axes.integer("soak_steps") > 0) all.push_back(soak_arms(attempt));
+  return all;
+}
+
+/// The lines of an arm after these steps and any later one. Nothing, and a defect, if one is
+/// absent: growth may hide in a gap, and after the last line.
+std::optional<std::vector<const MemoryLine*>> steady(Judgement& judgement, const RankFiles& files,
+                                                     std::string_view arm,
+                                                     const std::vector<std::int64_t>& steps) {
+  std::vector<const MemoryLine*> lines;
+  for (const MemoryLine* line : judgement.find<MemoryLine>(files, arm))
+    if (line->when == "step" && line->step >= steps.front()) lines.push_back(line);
+  for (const std::int64_t step : steps) {
     if (std::ranges::any_of(lines, [&](const MemoryLine* line) { return line->step == step; }))
       continue;
     judgement.absent<MemoryLine>(files, concat("of arm ", arm), step);
-    return false;
+    return std::nullopt;
   }
-  return true;
+  return lines;
 }
 
 /// Whether a count may rise sometimes. Dropless experts compute as many tokens as are sent to them,
@@ -103,80 +123,100 @@ std::optional<Trend> trend(Judgement& judgement, const RankFiles& files,
   return theil_sen(points);
 }
 
-/// `without`: a part of this count that another check judges, or null. `end`: the end of the
-/// interval of solo_graph that is judged.
-record::CheckResult judge_trend(Judgement& judgement, const Attempt& attempt, const Quantity& what,
-                                const Quantity* without, double jump_bytes,
-                                double Trend::* end = &Trend::upper) {
+/// What is judged of a count. `without`: a part of it that another check judges, or null. `jump`:
+/// by how much it may rise once for reasons that are no trend. `end`: the end of the interval of
+/// the graph arm that is judged.
+struct Judged {
+  Quantity what;
+  const Quantity* without;
+  double jump;
+  double Trend::* end = &Trend::upper;
+  std::string_view unit = "bytes";
+};
+
+/// Judges `arms` on one rank. Returns the end of the interval, unless evidence is missing.
+std::optional<double> judge_arms(Judgement& judgement, const RankFiles& files,
+                                 const MeasuredArms& arms, const Judged& judged) {
+  const auto eager = steady(judgement, files, arms.eager, arms.steps),
+             graph = steady(judgement, files, arms.graph, arms.steps);
+  if (!eager || !graph) return std::nullopt;
+  const auto usual = trend(judgement, files, *eager, judged.what, judged.without),
+             seen = trend(judgement, files, *graph, judged.what, judged.without);
+  if (!usual || !seen) return std::nullopt;
+  const std::int64_t steps = graph->back()->step - graph->front()->step + 1;
+  const double bound =
+      std::max(0.0, usual->upper) + kJumpWidth * judged.jump / static_cast<double>(steps);
+  if (*seen.*judged.end <= bound) {
+    judgement.confirm(files.rank);
+  } else {
+    judgement.defect(
+        {.rank = files.rank,
+         .step = graph->back()->step,
+         .what = concat("`", judged.what.name, judged.unit == "bytes" ? "` memory" : "`",
+                        " of arm ", arms.graph, " grows"),
+         .got = concat(seen->slope, " ", judged.unit, " a step, ", seen->lower, " to ", seen->upper,
+                       " (95 %), over ", steps, " steps"),
+         .want = concat(bound, " at most: eager's ", usual->upper, " and one jump of ", judged.jump,
+                        " ", judged.unit),
+         .why = "a long run ends without them"});
+  }
+  return *seen.*judged.end;
+}
+
+record::CheckResult judge_trend(Judgement& judgement, const Attempt& attempt,
+                                const std::vector<MeasuredArms>& all, const Judged& judged) {
   if (!judgement.has_replays()) return judgement.result("", "");
-  if (what.name == kDevice.name) {
+  if (judged.what.name == kDevice.name) {
     if (const std::string foreign = foreign_memory(attempt); !foreign.empty()) {
       judgement.not_applicable(foreign);
       return judgement.result("", "");
     }
   }
-  double highest = -std::numeric_limits<double>::infinity();
-  for (const RankFiles& files : attempt.ranks) {
-    const auto eager = steady(judgement, files, "solo_eager");
-    const auto graph = steady(judgement, files, "solo_graph");
-    if (!complete(judgement, attempt, files, "solo_eager", eager) ||
-        !complete(judgement, attempt, files, "solo_graph", graph))
-      continue;
-    const auto usual = trend(judgement, files, eager, what, without),
-               seen = trend(judgement, files, graph, what, without);
-    if (!usual || !seen) continue;
-    const double bound =
-        std::max(0.0, usual->upper) + kJumpWidth * jump_bytes / static_cast<double>(graph.size());
-    highest = std::max(highest, *seen.*end);
-    if (*seen.*end <= bound) {
-      judgement.confirm(files.rank);
-      continue;
-    }
-    judgement.defect({.rank = files.rank,
-                      .step = graph.back()->step,
-                      .what = concat("`", what.name, "` memory of arm solo_graph grows"),
-                      .got = concat(seen->slope, " bytes a step, ", seen->lower, " to ",
-                                    seen->upper, " (95 %), over ", graph.size(), " steps"),
-                      .want = concat(bound, " at most: eager's ", usual->upper, " and one jump of ",
-                                     jump_bytes, " bytes"),
-                      .why = "a long run ends without memory"});
+  std::string highest;
+  for (const MeasuredArms& arms : all) {
+    double most = -std::numeric_limits<double>::infinity();
+    for (const RankFiles& files : attempt.ranks)
+      most = std::max(most, judge_arms(judgement, files, arms, judged).value_or(most));
+    highest += concat(highest.empty() ? "" : ", ", most, " in arm ", arms.graph);
   }
-  return judgement.result(
-      concat("at most ", highest, " bytes a step on ", attempt.ranks.size(), " ranks"),
-      "no trend beyond eager's");
+  return judgement.result(concat("at most ", highest, " (", judged.unit, " a step, on ",
+                                 attempt.ranks.size(), " ranks)"),
+                          "no trend beyond eager's");
 }
 
 }  // namespace
 
-/// The allocator has the same bytes after the last steady step of each solo arm as after the first.
-/// With dropless experts, whose shapes vary, the reserved bytes may rise in at most half of the
-/// steps.
+/// The allocator has the same bytes after the last steady step of each arm as after the first, or
+/// in the long job as after the same place of its first judged cycle. With dropless experts, whose
+/// shapes vary, the reserved bytes may rise in at most half of the steps.
 record::CheckResult allocator_series(Judgement& judgement, const Attempt& attempt) {
   std::size_t steps = 0;
-  for (const RankFiles& files : attempt.ranks) {
-    for (const char* arm : kSoloArms) {
-      if (!judgement.expected().graph && std::string_view(arm) == "solo_graph") continue;
-      const auto lines = steady(judgement, files, arm);
-      if (!complete(judgement, attempt, files, arm, lines)) continue;
-      steps = lines.size();
-      for (const Quantity& what : {kAllocated, kReserved, kPool}) {
-        const Bytes first = what.of(*lines.front()), last = what.of(*lines.back());
-        const auto rose = rises(lines, what);
-        const std::size_t most = (lines.size() - 1) / 2;
-        if (may_rise(attempt, what) ? rose && *rose <= most : first && first == last) {
-          judgement.confirm(files.rank);
-          continue;
+  for (const MeasuredArms& arms : measured_arms(judgement, attempt)) {
+    for (const RankFiles& files : attempt.ranks) {
+      for (const char* arm : {arms.eager, arms.graph}) {
+        if (!judgement.expected().graph && arm == arms.graph) continue;
+        const auto lines = steady(judgement, files, arm, arms.steps);
+        if (!lines) continue;
+        steps = lines->size();
+        for (const Quantity& what : {kAllocated, kReserved, kPool}) {
+          const Bytes first = what.of(*lines->at(arms.same)), last = what.of(*lines->back());
+          const auto rose = rises(*lines, what);
+          const std::size_t most = (lines->size() - 1) / 2;
+          if (may_rise(attempt, what) ? rose && *rose <= most : first && first == last) {
+            judgement.confirm(files.rank);
+            continue;
+          }
+          judgement.defect(
+              {.rank = files.rank,
+               .step = lines->back()->step,
+               .what = concat("the allocator's `", what.name, "` bytes of arm ", arm, " changed"),
+               .got = concat(shown(last), " bytes after the last step"),
+               .want = concat(shown(first), ", as ", lines->size() - 1 - arms.same, " steps before",
+                              may_rise(attempt, what)
+                                  ? concat("; or more, risen in ", most, " of them at most")
+                                  : ""),
+               .why = "if each step keeps memory, a long run ends without memory"});
         }
-        judgement.defect(
-            {.rank = files.rank,
-             .step = lines.back()->step,
-             .what = concat("the allocator's `", what.name, "` bytes of arm ", arm, " changed"),
-             .got = concat(shown(last), " bytes after the last step"),
-             .want = concat(shown(first), ", as ", lines.size() - 1, " steps before",
-                            may_rise(attempt, what)
-                                ? concat("; or more, risen in ", most, " of them at most")
-                                : ""),
-             .why = "if each step keeps memory, a long run ends without memory"});
       }
     }
   }
@@ -185,18 +225,21 @@ record::CheckResult allocator_series(Judgement& judgement, const Attempt& attemp
       "no difference of a byte");
 }
 
-/// The upper end of the Theil-Sen interval of solo_graph is at most solo_eager's plus what one jump
-/// explains. The series is the bytes used on the device, less those that the allocator reserved.
+/// The upper end of the Theil-Sen interval of a graph arm is at most the eager arm's plus what one
+/// jump explains. The series is the bytes used on the device, less those that the allocator
+/// reserved.
 record::CheckResult device_trend(Judgement& judgement, const Attempt& attempt) {
-  return judge_trend(judgement, attempt, kDevice, &kReserved, kDevicePageBytes);
+  return judge_trend(judgement, attempt, measured_arms(judgement, attempt),
+                     {.what = kDevice, .without = &kReserved, .jump = kDevicePageBytes});
 }
 
 /// The same as device_trend for the resident bytes of the process.
 record::CheckResult resident_trend(Judgement& judgement, const Attempt& attempt) {
-  return judge_trend(judgement, attempt, kResident, nullptr, kResidentJumpBytes);
+  return judge_trend(judgement, attempt, measured_arms(judgement, attempt),
+                     {.what = kResident, .without = nullptr, .jump = kResidentJumpBytes});
 }
 
-/// The lower end of the interval of the bytes that malloc has given out is at most solo_eager's
+/// The lower end of the interval of the bytes that malloc has given out is at most the eager arm's
 /// upper end and a little more. It shows a loss of a few pages in every replay; the resident bytes
 /// show only larger ones. The upper end would rise with a table that grows by megabytes in one
 /// step, as tables of dropless experts do.
@@ -206,7 +249,22 @@ record::CheckResult heap_trend(Judgement& judgement, const Attempt& attempt) {
         "on GPUs the driver and NCCL keep host memory in the same heap, as much as they like");
     return judgement.result("", "");
   }
-  return judge_trend(judgement, attempt, kHeap, nullptr, kHeapJumpBytes, &Trend::lower);
+  return judge_trend(
+      judgement, attempt, measured_arms(judgement, attempt),
+      {.what = kHeap, .without = nullptr, .jump = kHeapJumpBytes, .end = &Trend::lower});
+}
+
+/// The upper end of the interval of the threads of the process is at most the eager job's, plus one
+/// thread that a library may start when it is used.
+record::CheckResult threads(Judgement& judgement, const Attempt& attempt) {
+  return judge_trend(judgement, attempt, {soak_arms(attempt)},
+                     {.what = kThreads, .without = nullptr, .jump = 1, .unit = "threads"});
+}
+
+/// The same of the open descriptors of the process.
+record::CheckResult open_files(Judgement& judgement, const Attempt& attempt) {
+  return judge_trend(judgement, attempt, {soak_arms(attempt)},
+                     {.what = kFiles, .without = nullptr, .jump = 1, .unit = "descriptors"});
 }
 
 }  // namespace graphproof::checks::d31

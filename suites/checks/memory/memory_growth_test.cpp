@@ -211,6 +211,92 @@ TEST(HeapTrend, ALossOfAPageInEveryStepIsSeen) {
   EXPECT_EQ(result.result, record::Result::fail) << record::to_text(result.message);
 }
 
+/// Makes a count of the long job's arm grow by `more` in every cycle, on rank 1.
+std::function<void(Attempt&)> grow_by_cycle(const char* what, std::int64_t more,
+                                            std::int64_t cycle_steps = 50) {
+  return [=](Attempt& a) {
+    for (Line& line : a.ranks[1].evidence->lines)
+      if (line.kind == "memory" && text(line, "arm") == "soak_graph")
+        line.fields[what] = line.fields.at(what).get<std::int64_t>() +
+                            more * (*integer(line, "step") / cycle_steps);
+  };
+}
+
+/// Makes it grow by `bytes` in every step of the long job.
+std::function<void(Attempt&)> grow_in_long_job(const char* what, std::int64_t bytes) {
+  return grow_by_cycle(what, bytes, 1);
+}
+
+TEST(Threads, Rows) {
+  judge_rows("D31.threads", kLongJob,
+             {
+                 {.name = "one more in every recapture (M367)",
+                  .change = grow_by_cycle("threads", 1),
+                  .rank = 1,
+                  .mentions = {"`threads` of arm soak_graph grows", "threads a step",
+                               "one jump of 1 threads"}},
+                 {.name = "a sample lacks it",
+                  .change =
+                      [](Attempt& a) {
+                        memory_line(a, "soak_graph", "step", 499).fields.erase("threads");
+                        type_again(a);
+                      },
+                  .rank = 1,
+                  .mentions = {"the memory series `threads` of arm soak_graph has a gap"}},
+                 rank_died({.rank = 1, .kind = "memory", .arm = "soak_graph"}),
+             });
+}
+
+TEST(OpenFiles, Rows) {
+  judge_rows("D31.open_files", kLongJob,
+             {
+                 {.name = "one more in every checkpoint (M368)",
+                  .change = grow_by_cycle("files", 1),
+                  .rank = 1,
+                  .mentions = {"`files` of arm soak_graph grows", "descriptors a step"}},
+                 {.name = "the last sample is absent",
+                  .change =
+                      [](Attempt& a) {
+                        erase(a, {.rank = 1, .kind = "memory", .arm = "soak_eager", .step = 499});
+                      },
+                  .rank = 1,
+                  .mentions = {"`memory` line of arm soak_eager at step 499"},
+                  .also = {"*"}},
+             });
+}
+
+TEST(Threads, OneMoreThatALibraryStartsIsNoTrend) {
+  const auto result = judge_one("D31.threads", kLongJob, [](Attempt& a) {
+    for (Line& line : a.ranks[1].evidence->lines)
+      if (line.kind == "memory" && text(line, "arm") == "soak_graph" &&
+          *integer(line, "step") >= 275)
+        line.fields["threads"] = 6;
+  });
+  EXPECT_EQ(result.result, record::Result::pass) << record::to_text(result.message);
+}
+
+// The same losses are too small for the seven steps of a solo arm.
+TEST(LongJob, ShowsLossesThatAShortCaseCannotShow) {
+  struct {
+    const char *check, *what;
+    std::int64_t bytes;
+    record::Result in_long_job;
+  } rows[] = {{"D31.resident_trend", "resident", 64 << 10, record::Result::fail},
+              {"D31.resident_trend", "resident", 8 << 10, record::Result::fail},
+              {"D31.resident_trend", "resident", 4 << 10, record::Result::pass},
+              {"D31.heap_trend", "heap", 64, record::Result::fail},
+              {"D31.heap_trend", "heap", 16, record::Result::pass},
+              {"D31.device_trend", "device", 16 << 10, record::Result::fail},
+              {"D31.allocator_series", "allocated", 1, record::Result::fail}};
+  for (const auto& [check, what, bytes, want] : rows) {
+    SCOPED_TRACE(std::string(what) + " " + std::to_string(bytes));
+    const auto result = judge_one(check, kLongJob, grow_in_long_job(what, bytes));
+    EXPECT_EQ(result.result, want) << record::to_text(result.message);
+    if (std::string_view(check) == "D31.allocator_series") continue;  // it sees every byte
+    EXPECT_EQ(judge_one(check, kTwoRanks, grow(what, bytes)).result, record::Result::pass);
+  }
+}
+
 TEST(ResidentTrend, WhatEagerGrowsByIsUsual) {
   const auto result = judge_one("D31.resident_trend", kTwoRanks, [](Attempt& a) {
     for (Line& line : a.ranks[1].evidence->lines)

@@ -1,4 +1,4 @@
-// The counts of bytes in `memory` lines.
+// The counts of `memory` lines.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@ namespace graphproof::checks {
 /// The driver maps memory in pages of 2 MiB, so cudaMemGetInfo cannot show smaller differences.
 inline constexpr double kDevicePageBytes = 2.0 * 1024 * 1024;
 
-/// A count of bytes in a `memory` line, with the name of its field. Nothing where older evidence
-/// lacks it.
+/// A count of a `memory` line, mostly of bytes, with the name of its field. Nothing where older
+/// evidence lacks it.
 struct Quantity {
   std::string_view name;
   std::optional<std::int64_t> (*of)(const record::MemoryLine& line);
@@ -30,6 +30,10 @@ inline constexpr Quantity kDevice{"device",
 inline constexpr Quantity kHeap{"heap", [](const record::MemoryLine& line) { return line.heap; }};
 inline constexpr Quantity kResident{
     "resident", [](const record::MemoryLine& line) -> Bytes { return line.resident; }};
+inline constexpr Quantity kThreads{"threads",
+                                   [](const record::MemoryLine& line) { return line.threads; }};
+inline constexpr Quantity kFiles{"files",
+                                 [](const record::MemoryLine& line) { return line.files; }};
 
 /// The first line of an arm whose field `when` is this; null if there is none.
 inline const record::MemoryLine* look(Judgement& judgement, const RankFiles& files,

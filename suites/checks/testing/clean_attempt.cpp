@@ -14,6 +14,7 @@
 #include "suites/checks/inference/job_plan.h"
 #include "workloads/engine_traits/engine_traits.h"
 #include "workloads/pipeline/pipeline_schedule.h"
+#include "workloads/soak/soak_plan.h"
 
 namespace graphproof::checks {
 namespace {
@@ -741,6 +742,10 @@ class RankScript {
         paired_blocks();
         vote(Phase::replay);
       }
+      if (attempt_.axes.integer("soak_steps") > 0) {
+        soak();
+        vote(Phase::replay);
+      }
     }
   }
 
@@ -792,6 +797,43 @@ class RankScript {
                                    .graph_launch_ms = 0.5});
   }
 
+  /// Graphs that took all of their memory from a pool: eager steps need it from elsewhere.
+  void soak() {
+    const soak::Plan plan(attempt_.axes.integer("soak_steps"));
+    const auto read = [&](const char* arm, const char* when, std::int64_t step,
+                          std::int64_t bytes) {
+      look(arm, when, step, bytes);
+      Line& written = evidence_.lines.back();
+      written.fields["threads"] = 5;
+      written.fields["files"] = 24;
+      written.fields["regions"] = 910;
+    };
+    for (const char* arm : {"soak_eager", "soak_graph"}) {
+      const bool graph = std::string_view(arm) == "soak_graph";
+      // As many graphs in each cycle, one of them of the evaluation if the engine has it.
+      const bool evaluates = engines::traits_of(attempt_.axes.text("impl")).captures_evaluation;
+      const std::int64_t launches =
+          plan_.launches_per_step * (plan.cycle_steps() - plan_.first_replay) + (evaluates ? 2 : 0);
+      read(arm, "before", 0, 0);
+      for (std::int64_t cycle = 0; cycle < soak::kCycles; ++cycle) {
+        for (std::int64_t number = 0; number < soak::kSamples; ++number)
+          read(arm, "step", cycle * plan.cycle_steps() + plan.sample(number), 3 << 20);
+        const std::int64_t last = plan.last_step(cycle), done = cycle + 1;
+        if (graph) compare("soak", "soak_eager", "soak_graph", last);
+        line(record::CycleLine{.arm = arm,
+                               .cycle = cycle,
+                               .step = last,
+                               .launches = graph ? done * launches : 0,
+                               .captures = graph ? done * (evaluates ? 2 : 1) : 0,
+                               .evaluations = done * (plan_.warmup_steps + 2),
+                               .loads = done,
+                               .losses = {4.59, 5.23},
+                               .params = digest(0x0b1c0000, cycle)});
+        read(arm, "returned", last, 1 << 20);
+      }
+    }
+  }
+
   void layout() {
     std::map<std::string, std::string> digests;
     for (const std::string& kind : symmetric_groups(attempt_.axes))
@@ -816,6 +858,7 @@ class RankScript {
       if (plan_.graph && attempt_.axes.text("schedule") == "resume") arms.push_back("resumed");
       if (plan_.graph && attempt_.axes.integer("shape_buckets") > 0) arms.push_back("buckets");
       if (plan_.graph && attempt_.axes.text("perf_limit") != "none") arms.push_back("paired");
+      if (plan_.graph && attempt_.axes.integer("soak_steps") > 0) arms.push_back("soak");
     } else if (!plan_.graph) {
       arms = {"eager"};
     }

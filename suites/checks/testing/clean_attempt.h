@@ -20,6 +20,8 @@ inline const nlohmann::json kTwoRanks = {
     {"impl", "full_iteration"}, {"tp", 2}, {"microbatches", 2}};
 inline const nlohmann::json kChangingLengths = {
     {"impl", "full_iteration"}, {"microbatches", 2}, {"shape_buckets", 2}, {"warmup_steps", 1}};
+inline const nlohmann::json kLongJob = {
+    {"impl", "full_iteration"}, {"tp", 2}, {"microbatches", 2}, {"soak_steps", 500}};
 
 /// A text or an integer of a line as it was written; "" or absent if the line has none.
 std::string text(const Line& line, std::string_view field);

@@ -95,14 +95,16 @@ struct PlacementLine {
 
 struct MemoryLine {
   static constexpr std::string_view kKind = "memory",
-                                    kDoc = "Memory of the device and of the process, in bytes.";
+                                    kDoc =
+                                        "Memory of the device and of the process, in bytes, and "
+                                        "in a long job how many handles the process has.";
   std::string arm;
   std::int64_t step = 0;
   std::optional<std::string> when;
   std::int64_t allocated = 0, reserved = 0, pool = 0;
   std::optional<std::int64_t> device;
   std::int64_t resident = 0;
-  std::optional<std::int64_t> heap;
+  std::optional<std::int64_t> heap, threads, files, regions;
 
   template <class Visitor>
   static void fields(Visitor& field) {
@@ -120,6 +122,37 @@ struct MemoryLine {
     field("resident", &MemoryLine::resident, "resident bytes of the process", 73400320, kCount);
     field("heap", &MemoryLine::heap, "bytes that the process has from malloc", 52428800,
           {.at_least = 0, .since = 14});
+    field("threads", &MemoryLine::threads, "threads of the process", 5,
+          {.at_least = 1, .since = 16});
+    field("files", &MemoryLine::files, "its open descriptors", 24, {.at_least = 0, .since = 16});
+    field("regions", &MemoryLine::regions, "regions that are mapped into its memory", 910,
+          {.at_least = 1, .since = 16});
+  }
+};
+
+struct CycleLine {
+  static constexpr std::string_view
+      kKind = "cycle",
+      kDoc =
+          "A cycle of a long job has ended: its graphs have replayed, its state was saved and "
+          "loaded, and its results are compared next.";
+  static constexpr std::int64_t kSince = 16;
+  std::string arm;
+  std::int64_t cycle = 0, step = 0, launches = 0, captures = 0, evaluations = 0, loads = 0;
+  std::vector<double> losses;
+  std::string params;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("arm", &CycleLine::arm, "the arm", "soak_graph", kFilled);
+    field("cycle", &CycleLine::cycle, "number of the cycle, from 0", 3, kCount);
+    field("step", &CycleLine::step, "its last step", 199, kCount);
+    field("launches", &CycleLine::launches, "graph launches of the arm so far", 192, kCount);
+    field("captures", &CycleLine::captures, "captures of the arm so far", 8, kCount);
+    field("evaluations", &CycleLine::evaluations, "batches evaluated so far", 16, kCount);
+    field("loads", &CycleLine::loads, "checkpoints loaded so far", 4, kCount);
+    field("losses", &CycleLine::losses, "losses of the last step", JsonText{"[4.59, 5.23]"});
+    field("params", &CycleLine::params, "digest of the parameters", "0b1c2d3e00000000", kDigest);
   }
 };
 
@@ -208,7 +241,7 @@ struct RacesLine {
 };
 
 /// The kinds of this file, in the order of the reference page.
-using ResourceKinds = Kinds<CollectivesLine, ExecutedLine, PlacementLine, MemoryLine, TimingLine,
-                            BusyLine, PairedBlockLine, RacesLine>;
+using ResourceKinds = Kinds<CollectivesLine, ExecutedLine, PlacementLine, MemoryLine, CycleLine,
+                            TimingLine, BusyLine, PairedBlockLine, RacesLine>;
 
 }  // namespace graphproof::record
