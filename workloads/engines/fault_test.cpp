@@ -8,8 +8,10 @@
 #include <utility>
 #include <vector>
 
+#include "fixtures/device/resident.h"
 #include "workloads/forward/dropout.h"
 #include "workloads/testing/twin_steps.h"
+#include "workloads/training/checkpoint.h"
 
 namespace graphproof::engines::fault_test {
 namespace {
@@ -406,6 +408,98 @@ TEST(Faults, M86CapturesInEveryStepAndNeverReplays) {
   EXPECT_EQ(outcome.equal, Equal(kSteps, true));
   EXPECT_EQ(outcome.counters.captures, kSteps * run("local", Fault::none).counters.captures);
   EXPECT_EQ(outcome.counters.replays, 0);
+}
+
+/// A job of full_iteration that lives long.
+class LongJob {
+ public:
+  explicit LongJob(Fault fault, double dropout = 0)
+      : twins_(model(dropout), {}, {.impl = "full_iteration", .warmup_steps = kWarmup}, fault) {}
+  capture::Device& device() { return twins_.device(); }
+  workloads::TrainStep& step() { return twins_.graph_step(); }
+  /// Runs steps until `end`. Returns the first of them that differs from eager, or -1.
+  std::int64_t run_until(std::int64_t end) {
+    std::int64_t differs = -1;
+    for (; next_ < end; ++next_)
+      if (!twins_.step(next_).equal && differs < 0) differs = next_;
+    return differs;
+  }
+  /// Destroys the graphs, and with `again` captures new ones.
+  void drop(bool again) {
+    twins_.graph->drop_graphs();
+    twins_.graph.reset();
+    device().empty_cache();
+    if (!again) return;
+    twins_.graph = make_engine({.impl = "full_iteration", .warmup_steps = kWarmup}, device(),
+                               device().current_stream(), step(), nullptr);
+    run_until(next_ + kWarmup + 2);
+  }
+
+ private:
+  static workloads::ModelConfig model(double dropout) {
+    workloads::ModelConfig model;
+    model.layers = 1;
+    model.dropout = dropout;
+    return model;
+  }
+  TwinSteps twins_;
+  std::int64_t next_ = 0;
+};
+
+TEST(LongRuns, M366KeepsMemoryFromTheHundredthReplayOn) {
+  constexpr std::int64_t kMore = 40, kBytes = 16 << 10;
+  const auto lost = [](Fault fault, std::int64_t from) {
+    LongJob job(fault);
+    job.run_until(from);
+    const std::int64_t before = fixtures::heap_bytes();
+    EXPECT_EQ(job.run_until(from + kMore), -1);
+    return fixtures::heap_bytes() - before;
+  };
+  const Fault fault = Fault::host_memory_kept_after_many_replays;
+  EXPECT_LT(lost(fault, kWarmup + 20), kMore * kBytes / 4);
+  EXPECT_LT(lost(Fault::none, kWarmup + 101), kMore * kBytes / 4);
+  EXPECT_GE(lost(fault, kWarmup + 101), kMore * kBytes);
+}
+
+TEST(LongRuns, M367AndM368LeaveAHandleForEveryRecaptureAndCheckpoint) {
+  for (const Fault fault :
+       {Fault::none, Fault::thread_left_by_recapture, Fault::descriptor_left_by_checkpoint}) {
+    LongJob job(fault);
+    job.run_until(kWarmup + 2);
+    const fixtures::ProcessHandles before = fixtures::process_handles();
+    for (int i = 0; i < 3; ++i) {
+      workloads::Checkpoint{job.step()};
+      job.drop(/*again=*/true);
+    }
+    const fixtures::ProcessHandles after = fixtures::process_handles();
+    EXPECT_EQ(after.threads - before.threads, fault == Fault::thread_left_by_recapture ? 3 : 0);
+    EXPECT_EQ(after.files - before.files, fault == Fault::descriptor_left_by_checkpoint ? 3 : 0);
+  }
+}
+
+TEST(LongRuns, M369KeepsThePoolsOfAllGraphsButTheFirst) {
+  for (const Fault fault : {Fault::none, Fault::executable_kept_by_recapture}) {
+    LongJob job(fault);
+    const std::int64_t before = job.device().memory().pool;
+    job.run_until(kWarmup + 2);
+    job.drop(/*again=*/true);
+    job.drop(/*again=*/false);
+    const std::int64_t after = job.device().memory().pool;
+    if (fault == Fault::none)
+      EXPECT_EQ(after, before);
+    else
+      EXPECT_GT(after, before);
+  }
+}
+
+TEST(LongRuns, M370AndM371AreRightForHundredsOfReplays) {
+  constexpr std::int64_t kPlaces = 300, kReplays = 256;
+  EXPECT_EQ(LongJob(Fault::none, 0.1).run_until(kWarmup + kPlaces + 2), -1);
+  // The step of the capture replays too, and the ring counts from the next one on.
+  EXPECT_EQ(LongJob(Fault::staged_inputs_wrap).run_until(kWarmup + kPlaces + 2),
+            kWarmup + kPlaces + 1);
+  EXPECT_EQ(LongJob(Fault::random_offset_wraps, 0.1).run_until(kWarmup + kReplays + 1),
+            kWarmup + kReplays);
 }
 
 }  // namespace
