@@ -32,9 +32,9 @@ namespace {
 namespace fs = std::filesystem;
 using reports::Qualification;
 
-/// The stages that are run unless --stages names others; of the last two those that are profiles.
-constexpr std::array kStages = {"faults",   "constraints", "hazards", "layouts",
-                                "subjects", "performance", "soak"};
+/// The stages that are run unless --stages names others; performance only if it is a profile.
+constexpr std::array kStages = {"faults",   "constraints", "hazards",    "layouts",
+                                "subjects", "soak",        "performance"};
 /// The checks that judge times have this detector.
 constexpr std::string_view kPerformanceDetector = "D44";
 // Signing one short file; a program that asks for a password gets no answer and is ended.
@@ -396,7 +396,7 @@ Action declare_qualify(CLI::App& app) {
   const auto options = std::make_shared<QualifyOptions>();
   app.add_option("--stages", options->stages,
                  "profiles, separated by commas (default: faults, constraints, hazards, layouts, "
-                 "subjects; performance and soak if they are profiles)")
+                 "subjects, soak; performance if it is a profile)")
       ->type_name("LIST");
   app.add_option("--device", options->device,
                  "where the cases run (default: auto; cuda in an image)")
