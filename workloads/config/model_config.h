@@ -26,6 +26,9 @@ enum class Activation { gelu, swiglu };
 /// The values of axis position_embedding.
 enum class PositionEmbedding { rope, learned_absolute };
 
+/// The values of axis image_counts: how many images a sequence has. late: none in the first steps.
+enum class ImageCounts { fixed, variable, late };
+
 /// The model and how it is trained. Where a field names a header, that header describes the option.
 struct ModelConfig {
   std::int64_t layers = 2, hidden = 64, heads = 4, kv_groups = 4, ffn = 256, vocab = 128;
@@ -48,6 +51,13 @@ struct ModelConfig {
   /// sequence parallel parts of the layout that it stands for. The tokens that one rank of that
   /// layout would have then share a capacity of their own.
   int capacity_cp = 1, capacity_parts = 1;
+  /// A vision encoder in front of the decoder (vision_encoder.h): its layers, or 0 for none.
+  std::int64_t encoder_layers = 0;
+  std::int64_t images = 0;  // the most images of a sequence
+  ImageCounts image_counts = ImageCounts::fixed;
+  std::int64_t vision_seq_length = 0;  // of encoder_length(); 0: as many as `images` need
+  bool freeze_vision_model = false;    // the encoder does not train, its projection does
+  bool bidirectional = false;          // tokens attend to later ones too, as in an encoder
   RecomputeConfig recompute = {};
   Precision precision = Precision::fp32;
   LossScaling loss_scaling = LossScaling::dynamic;
@@ -70,6 +80,20 @@ struct ModelConfig {
   bool uses_fp8(std::int64_t layer) const {
     return (fp8_weights || is_fp8(precision)) &&
            !(first_last_layers_bf16 && (layer == 0 || layer == layers - 1));
+  }
+  /// The tokens of one image: a grid of two by two patches.
+  static constexpr std::int64_t kPatches = 4;
+  /// The numbers of a patch: two by two pixels of three colours.
+  static constexpr std::int64_t kPatchNumbers = 12;
+  /// The length of the encoder's input, which holds all images of a microbatch one after another,
+  /// and padding.
+  std::int64_t encoder_length() const {
+    return vision_seq_length > 0 ? vision_seq_length : microbatch_size * images * kPatches;
+  }
+  /// The name of a layer. Those of the encoder are numbered after those of the decoder.
+  std::string layer_name(std::int64_t layer) const {
+    return layer < layers ? "layers." + std::to_string(layer)
+                          : "vision.layers." + std::to_string(layer - layers);
   }
   bool mamba(std::int64_t layer) const { return hybrid && layer % 2 == 0; }
 };
@@ -125,6 +149,10 @@ struct Layout {
   bool first_stage() const { return pp_rank == 0; }
   bool last_stage() const { return pp_rank == pp - 1; }
   std::int64_t stage_layers(const ModelConfig& config) const { return config.layers / pp; }
+  /// The layers of the vision encoder on this stage: the first one has them all.
+  std::int64_t encoder_layers(const ModelConfig& config) const {
+    return first_stage() ? config.encoder_layers : 0;
+  }
   std::int64_t chunk_layers(const ModelConfig& config) const { return config.layers / (pp * vpp); }
   std::int64_t first_layer(const ModelConfig& config, std::int64_t chunk) const {
     return chunk_layers(config) * (chunk * pp + pp_rank);

@@ -16,7 +16,9 @@ AttentionTables::AttentionTables(const ModelConfig& config, const Layout& layout
   const at::ScalarType type = scalar_type(config.precision);
   at::Tensor positions = own_positions(config, layout);
   const at::Tensor later =
-      gathered_positions(config, layout).unsqueeze(0).gt(positions.unsqueeze(1));
+      config.bidirectional
+          ? at::zeros({length, config.seq_length}, at::kBool)
+          : gathered_positions(config, layout).unsqueeze(0).gt(positions.unsqueeze(1));
   causal = at::zeros({length, config.seq_length}, type)
                .masked_fill(later, kMasked)
                .repeat({config.heads / config.kv_groups, 1})

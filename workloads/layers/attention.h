@@ -1,6 +1,7 @@
-// Causal self attention with rotary positions (Su et al. 2021), unless the embedding has positions,
-// and grouped keys and values (Ainslie et al. 2023). Heads are split over the T tensor parallel
-// ranks, sequences over the context parallel ranks (context_parallel.h).
+// Self attention, causal unless the model is bidirectional, with rotary positions (Su et al. 2021),
+// unless the embedding has positions, and grouped keys and values (Ainslie et al. 2023). Heads are
+// split over the T tensor parallel ranks, sequences over the context parallel ranks
+// (context_parallel.h).
 //
 // A rank has S of the A tokens of each of its sequences; without context parallelism S is A. Its
 // queries attend to the keys of all ranks. With all_gather, one collective gathers the keys and

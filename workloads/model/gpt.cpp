@@ -28,10 +28,14 @@ Gpt::Gpt(Parameters& parameters, const ModelConfig& config, const Layout& layout
     before_layers_parameters_.push_back(parameter.tensor);
   chunks_.resize(static_cast<std::size_t>(layout.vpp));
   for (int chunk = 0; chunk < layout.vpp; ++chunk)
-    for (std::int64_t l = 0; l < layout.chunk_layers(config); ++l)
-      chunks_[static_cast<std::size_t>(chunk)].emplace_back(parameters, config, layout, tables_,
-                                                            mamba_tables_, device,
-                                                            layout.first_layer(config, chunk) + l);
+    for (std::int64_t l = 0; l < layout.chunk_layers(config); ++l) {
+      const std::int64_t index = layout.first_layer(config, chunk) + l;
+      chunks_[static_cast<std::size_t>(chunk)].emplace_back(
+          parameters, config, layout, tables_, mamba_tables_, device,
+          Layer::Place{.index = index,
+                       .name = config.layer_name(index),
+                       .counter = static_cast<std::size_t>(layout.place(config, index))});
+    }
   if (!layout.last_stage()) return;
   final_norm_.emplace(parameters, config, layout, "final_norm");
   if (!config.tied_embeddings)

@@ -32,18 +32,18 @@ class Gpt {
     return layout_.last_stage() && chunk == layout_.vpp - 1;
   }
 
-  /// The forward of one chunk. tokens, labels [B, S] int64; weights [B, S] fp32, or undefined for
-  /// the mean; received [N/P, H] is the output of the previous chunk, unused if the chunk embeds.
-  /// Returns [N/P, H]; if the chunk makes the loss [] fp32, the weighted sum over the B*S tokens.
-  at::Tensor forward(std::int64_t chunk, const at::Tensor& tokens, const at::Tensor& labels,
-                     const at::Tensor& weights, const at::Tensor& received,
-                     const ForwardPass& pass) const {
-    const at::Tensor x =
-        run_layers(layers(chunk), before_layers(chunk, tokens, received, pass), pass, recompute_);
+  /// The forward of one chunk after before_layers(), which returned `input`. labels [B, S] int64;
+  /// weights [B, S] fp32, or undefined for the mean. Returns [N/P, H]; if the chunk makes the loss
+  /// [] fp32, the weighted sum over the B*S tokens.
+  at::Tensor forward(std::int64_t chunk, const at::Tensor& input, const at::Tensor& labels,
+                     const at::Tensor& weights, const ForwardPass& pass) const {
+    const at::Tensor x = run_layers(layers(chunk), input, pass, recompute_);
     return makes_loss(chunk) ? after_layers(x, labels, weights, pass) : x;
   }
 
-  /// The three pieces of forward(): the input of the first layer, the layers, and the loss.
+  /// The three pieces of a forward: the input of the first layer, the layers, and the loss. tokens
+  /// [B, S] int64; received [N/P, H] is the output of the previous chunk, unused if the chunk
+  /// embeds.
   at::Tensor before_layers(std::int64_t chunk, const at::Tensor& tokens, const at::Tensor& received,
                            const ForwardPass& pass) const;
   const std::vector<Layer>& layers(std::int64_t chunk) const {

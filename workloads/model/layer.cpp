@@ -18,29 +18,29 @@ at::Tensor counts_of(const std::vector<at::Tensor>& dispatch) {
 
 Layer::Layer(Parameters& parameters, const ModelConfig& config, const Layout& layout,
              const AttentionTables& tables, const MambaTables& mamba_tables, at::Device device,
-             std::int64_t index)
-    : index_(index),
+             Place place)
+    : index_(place.index),
       recompute_(config.recompute),
-      counter_(static_cast<std::size_t>(layout.place(config, index))),
-      name_("layers." + std::to_string(index)),
+      counter_(place.counter),
+      name_(std::move(place.name)),
       first_norm_(parameters, config, layout,
-                  name_ + (config.mamba(index) ? ".mamba_norm" : ".attention_norm")),
+                  name_ + (config.mamba(index_) ? ".mamba_norm" : ".attention_norm")),
       attention_delayed_(config.delay_wgrad ? std::make_unique<DelayedGradients>() : nullptr),
       shared_delayed_(config.delay_wgrad && config.shared_expert
                           ? std::make_unique<DelayedGradients>()
                           : nullptr),
       experts_delayed_(config.delay_wgrad ? std::make_unique<DelayedGradients>() : nullptr) {
   const bool shared_with_router = config.shared_expert && !config.shared_expert_overlap;
-  if (config.mamba(index)) {
+  if (config.mamba(index_)) {
     mamba_.emplace(parameters, config, layout, mamba_tables, name_ + ".mamba");
     parameters_ = parameters.starting_with(name_ + ".");
     return;
   }
-  attention_.emplace(parameters, config, layout, tables, name_ + ".attention", index,
+  attention_.emplace(parameters, config, layout, tables, name_ + ".attention", index_,
                      attention_delayed_.get());
   mlp_norm_.emplace(parameters, config, layout, name_ + ".mlp_norm");
   if (config.experts > 0)
-    moe_.emplace(parameters, config, layout, device, name_ + ".mlp", index, shared_delayed_.get(),
+    moe_.emplace(parameters, config, layout, device, name_ + ".mlp", index_, shared_delayed_.get(),
                  experts_delayed_.get());
   else
     mlp_.emplace(parameters, config, layout, name_ + ".mlp");

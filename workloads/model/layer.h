@@ -25,15 +25,21 @@
 
 namespace graphproof::workloads {
 
-/// Creates its parameters in `parameters` under the name "layers.INDEX". The tables outlive it. Its
+/// Creates its parameters in `parameters` under its name. The tables outlive it. Its
 /// methods enqueue on the current stream; N tokens of this rank in a microbatch, P parts of a
 /// sequence outside tensor parallel regions (tensor_parallel.h), H hidden elements.
 class Layer {
  public:
-  /// `index` counts the layers of the whole model.
+  /// Which layer of the whole model it is, its name there (ModelConfig::layer_name), and the index
+  /// of its counter in ForwardPass::counters.
+  struct Place {
+    std::int64_t index;
+    std::string name;
+    std::size_t counter;
+  };
   Layer(Parameters& parameters, const ModelConfig& config, const Layout& layout,
         const AttentionTables& tables, const MambaTables& mamba_tables, at::Device device,
-        std::int64_t index);
+        Place place);
 
   std::int64_t index() const { return index_; }
   const std::vector<at::Tensor>& parameters() const { return parameters_; }
@@ -111,7 +117,7 @@ class Layer {
 
   std::int64_t index_;
   RecomputeConfig recompute_;
-  std::size_t counter_;  // index of the layer's counter in ForwardPass::counters
+  std::size_t counter_;
   std::string name_;
   Norm first_norm_;
   std::unique_ptr<DelayedGradients> attention_delayed_, shared_delayed_,

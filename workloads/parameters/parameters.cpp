@@ -29,11 +29,11 @@ at::Tensor Parameters::create(const std::string& name, const std::vector<std::in
   float* values = full.mutable_data_ptr<float>();
   for (std::int64_t i = 0; i < full.numel(); ++i)
     values[i] = static_cast<float>(distribution.mean + distribution.half_width * draw.uniform(i));
-  at::Tensor parameter = shard.of(full).contiguous().to(type_).to(device_).requires_grad_(true);
+  at::Tensor parameter = shard.of(full).contiguous().to(type_).to(device_).requires_grad_(!frozen_);
   // Makes autograd cast the gradient before it accumulates, so that .grad may be the fp32 main
   // gradient itself.
-  if (type_ != at::kFloat) parameter.set_grad_dtype(at::kFloat);
-  accumulators_.push_back(torch::autograd::impl::grad_accumulator(parameter));
+  if (type_ != at::kFloat && !frozen_) parameter.set_grad_dtype(at::kFloat);
+  if (!frozen_) accumulators_.push_back(torch::autograd::impl::grad_accumulator(parameter));
   all_.push_back({"param:" + name, parameter});
   shards_.push_back(shard);
   return parameter;

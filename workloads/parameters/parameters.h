@@ -45,13 +45,15 @@ struct Distribution {
 /// Creates the parameters and keeps them. Used by one thread.
 class Parameters {
  public:
-  Parameters(std::uint64_t seed, at::Device device, at::ScalarType type = at::kFloat)
-      : seed_(seed), device_(device), type_(type) {}
+  /// `frozen`: they get no gradients.
+  Parameters(std::uint64_t seed, at::Device device, at::ScalarType type = at::kFloat,
+             bool frozen = false)
+      : seed_(seed), device_(device), type_(type), frozen_(frozen) {}
 
   /// Draws the full tensor in fp32 on the host, and returns this rank's shard of it, rounded to the
-  /// type, on the device: a leaf that requires a gradient, which is always fp32. Also makes and
-  /// keeps the gradient accumulator, so that it belongs to the stream that is current now;
-  /// PyTorch 2.11 cannot move an accumulator to another stream later.
+  /// type, on the device: a leaf that requires a gradient unless it is frozen. The gradient is
+  /// always fp32. Also makes and keeps the gradient accumulator, so that it belongs to the stream
+  /// that is current now; PyTorch 2.11 cannot move an accumulator to another stream later.
   at::Tensor create(const std::string& name, const std::vector<std::int64_t>& full_shape,
                     Shard shard, Distribution distribution);
 
@@ -66,6 +68,7 @@ class Parameters {
   std::uint64_t seed_;
   at::Device device_;
   at::ScalarType type_;
+  bool frozen_;
   std::vector<fixtures::NamedTensor> all_;
   std::vector<Shard> shards_;
   std::vector<std::shared_ptr<torch::autograd::Node>> accumulators_;

@@ -1,7 +1,7 @@
 // A second implementation of the reference model, for tests: in double precision on the host, with
-// library operators that the model itself does not use, rotations as complex products, a loop over
-// experts and a loop over tokens for the selective scan. The score correction of routers is zero,
-// as in the first step.
+// library operators that the model itself does not use, rotations as complex products, each image
+// alone and without a mask, a loop over experts and a loop over tokens for the selective scan. The
+// score correction of routers is zero, as in the first step.
 #pragma once
 
 #include <algorithm>
@@ -72,6 +72,7 @@ class ReferenceModel {
     at::Tensor x = at::embedding(parameter("embedding.weight"), batch.tokens[m].cpu());
     if (config_.position_embedding == PositionEmbedding::learned_absolute)
       x = x + at::embedding(parameter("position_embedding.weight"), positions(batch, m));
+    if (config_.encoder_layers > 0) x = with_images(x, batch, m);
     for (std::int64_t l = 0; l < config_.layers; ++l) {
       const std::string layer = "layers." + std::to_string(l),
                         place = std::to_string(m) + "." + std::to_string(l) + ".";
@@ -96,6 +97,40 @@ class ReferenceModel {
     const at::Tensor losses =
         at::cross_entropy_loss(logits, batch.labels[m].cpu().view({-1}), {}, at::Reduction::None);
     return (losses * batch.weights[m].cpu().to(at::kDouble).view({-1})).sum();
+  }
+
+  // x [B, S, H]. Every image is encoded as a sequence of its own, and padding not at all.
+  at::Tensor with_images(const at::Tensor& x, const Batch& batch, std::size_t m) const {
+    const at::Tensor numbers = batch.images[m].cpu().view({-1}), places = batch.image_rows[m].cpu(),
+                     patches = batch.patches[m].cpu().to(at::kDouble);
+    std::vector<at::Tensor> rows = x.reshape({-1, config_.hidden}).unbind();
+    for (std::int64_t i = 0; i < config_.microbatch_size * config_.images; ++i) {
+      const at::Tensor tokens = numbers.eq(i).nonzero().view({-1});
+      if (tokens.numel() == 0) continue;
+      const at::Tensor encoded = image(patches.index_select(0, tokens));
+      for (std::int64_t t = 0; t < tokens.numel(); ++t)
+        rows[places[tokens[t].item<std::int64_t>()].item<std::int64_t>()] = encoded[t];
+    }
+    return at::stack(rows).view(x.sizes());
+  }
+
+  // patches [tokens of an image, X]. Returns [tokens of an image, H].
+  at::Tensor image(const at::Tensor& patches) const {
+    const std::int64_t tokens = patches.size(0), heads = config_.heads,
+                       width = config_.hidden / heads;
+    at::Tensor x =
+        linear(patches, "vision.patch_embedding") + parameter("vision.position_embedding.weight");
+    for (std::int64_t l = 0; l < config_.encoder_layers; ++l) {
+      const std::string layer = "vision.layers." + std::to_string(l);
+      const auto parts = linear(norm(x, layer + ".attention_norm"), layer + ".attention.qkv")
+                             .view({tokens, heads, 3, width})
+                             .permute({2, 1, 0, 3});  // [3, heads, tokens, D]
+      const at::Tensor attended = at::scaled_dot_product_attention(parts[0], parts[1], parts[2]);
+      x = x + linear(attended.transpose(0, 1).reshape({tokens, config_.hidden}),
+                     layer + ".attention.projection");
+      x = x + mlp(norm(x, layer + ".mlp_norm"), layer + ".mlp");
+    }
+    return linear(norm(x, "vision.final_norm"), "vision.projection");
   }
 
   // [B, S] int64: the number of tokens before each token in its sequence or document.

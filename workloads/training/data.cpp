@@ -1,6 +1,7 @@
 #include "workloads/training/data.h"
 
 #include <algorithm>
+#include <stdexcept>
 #include <string>
 
 #include "workloads/layers/context_parallel.h"
@@ -26,12 +27,62 @@ std::vector<std::int64_t> documents_of(const Draw& draw, std::int64_t length) {
   return documents;
 }
 
+void require_room(const ModelConfig& config) {
+  constexpr std::int64_t kPatches = ModelConfig::kPatches;
+  const std::int64_t needed = config.microbatch_size * config.images * kPatches;
+  if (needed > config.encoder_length())
+    throw std::invalid_argument("images: got up to " + std::to_string(needed) +
+                                " image tokens in a microbatch; want at most " +
+                                std::to_string(config.encoder_length()) +
+                                ", the encoder's length; why: rule B21, its graphs have room for "
+                                "that many; next: raise vision_seq_length or lower images");
+  if (config.images * kPatches > config.seq_length)
+    throw std::invalid_argument("images: got up to " + std::to_string(config.images) +
+                                " images of " + std::to_string(kPatches) +
+                                " tokens in a sequence of " + std::to_string(config.seq_length) +
+                                " tokens; want them to fit; why: image tokens take the places of "
+                                "tokens of the sequence; next: raise seq_length or lower images");
+}
+
+/// Adds the images of a microbatch whose first sequence is number `first` of the global batch.
+void add_images(Batch& batch, const ModelConfig& config, std::uint64_t seed, std::int64_t step,
+                std::int64_t first, at::Device device) {
+  constexpr std::int64_t kPatches = ModelConfig::kPatches;
+  const std::int64_t length = config.encoder_length(), rows = config.microbatch_size;
+  at::Tensor patches = at::zeros({length, ModelConfig::kPatchNumbers}, at::kFloat),
+             images = at::full({1, length}, -1, at::kLong),
+             image_rows = at::full({length}, rows * config.seq_length, at::kLong);
+  std::int64_t token = 0;
+  for (std::int64_t b = 0; b < rows; ++b) {
+    const Draw draw(seed, "images." + std::to_string(step) + "." + std::to_string(first + b));
+    const std::int64_t count =
+        config.image_counts == ImageCounts::variable ? draw.below(config.images + 1, 0)
+        : config.image_counts == ImageCounts::late && step < kFirstStepWithImages ? 0
+                                                                                  : config.images;
+    const std::int64_t room = config.seq_length / config.images;  // each image has its own part
+    std::int64_t drawn = 1;
+    for (std::int64_t i = 0; i < count; ++i) {
+      const std::int64_t begin = i * room + draw.below(room - kPatches + 1, drawn++);
+      for (std::int64_t p = 0; p < kPatches; ++p, ++token) {
+        for (std::int64_t x = 0; x < ModelConfig::kPatchNumbers; ++x)
+          patches[token][x] = draw.uniform(drawn++);
+        images[0][token] = b * config.images + i;
+        image_rows[token] = b * config.seq_length + begin + p;
+      }
+    }
+  }
+  batch.patches.push_back(patches.to(device));
+  batch.images.push_back(images.to(device));
+  batch.image_rows.push_back(image_rows.to(device));
+}
+
 }  // namespace
 
 Batch make_batch(const ModelConfig& config, const Layout& layout, std::uint64_t seed,
                  std::int64_t step, at::Device device) {
   const std::int64_t rows = config.microbatch_size, length = config.seq_length;
   const at::Tensor positions = own_positions(config, layout);
+  if (config.encoder_layers > 0) require_room(config);
   Batch batch;
   for (std::int64_t m = 0; m < config.microbatches; ++m) {
     // One token more than the length, because labels are the tokens shifted by one.
@@ -48,6 +99,9 @@ Batch make_batch(const ModelConfig& config, const Layout& layout, std::uint64_t 
     const at::Tensor text = at::from_blob(drawn.data(), {rows, length + 1}, at::kLong);
     batch.tokens.push_back(text.index_select(1, positions).to(device));
     batch.labels.push_back(text.index_select(1, positions + 1).to(device));
+    if (config.encoder_layers > 0)
+      add_images(batch, config, seed, step, (layout.dp_rank * config.microbatches + m) * rows,
+                 device);
     if (!config.packed) continue;
     const at::Tensor document = at::from_blob(documents.data(), {rows, length}, at::kLong);
     at::Tensor counted = at::zeros({rows, length}, at::kFloat);
@@ -58,6 +112,12 @@ Batch make_batch(const ModelConfig& config, const Layout& layout, std::uint64_t 
     batch.weights.push_back(
         (counted.index_select(1, positions) * layout.cp / counted.sum()).to(device));
   }
+  return batch;
+}
+
+Batch with_image_padding(Batch batch, double number) {
+  for (std::size_t m = 0; m < batch.patches.size(); ++m)
+    batch.patches[m] = batch.patches[m].masked_fill(batch.images[m].lt(0).t(), number);
   return batch;
 }
 

@@ -26,22 +26,39 @@ namespace graphproof::workloads {
 ///                                    microbatch: 0 for padding and for the last token of a
 ///                                    document, equal for all other tokens; the sum over the
 ///                                    context parallel ranks is the number of these ranks
+/// With a vision encoder, the images of all sequences follow one another along L image tokens, the
+/// encoder's length, and padding follows them. A microbatch without images is all padding, so a
+/// batch has the same tensors whether it has images or not. Without an encoder these are empty:
+///   patches[m]    [L, X]  fp32   in  the X numbers of each token's patch
+///   images[m]     [1, L]  int64  in  the number of the image of each token; -1 for padding
+///   image_rows[m] [L]     int64  in  the row of the B*S tokens whose place the token takes; B*S
+///                                    for padding
 struct Batch {
-  std::vector<at::Tensor> tokens, labels, documents, weights;
+  std::vector<at::Tensor> tokens, labels, documents, weights, patches, images, image_rows;
 };
+/// With ImageCounts::late the steps before this one have no images. Engines with two warm-up steps
+/// have captured by then.
+inline constexpr std::int64_t kFirstStepWithImages = 3;
 
 /// The names of all tensors of a batch, which the graph of a step reads.
-inline constexpr std::array<std::pair<const char*, std::vector<at::Tensor> Batch::*>, 4>
+inline constexpr std::array<std::pair<const char*, std::vector<at::Tensor> Batch::*>, 7>
     kBatchParts{{{"tokens", &Batch::tokens},
                  {"labels", &Batch::labels},
                  {"documents", &Batch::documents},
-                 {"weights", &Batch::weights}}};
+                 {"weights", &Batch::weights},
+                 {"patches", &Batch::patches},
+                 {"images", &Batch::images},
+                 {"image_rows", &Batch::image_rows}}};
 
 /// The samples of (seed, step) for this data parallel rank. They do not depend on layout or impl.
 /// The D data parallel ranks share the global batch of M * B * D sequences: rank r has the
 /// sequences [r*B*M, (r+1)*B*M), and its microbatch m the B sequences from r*B*M + m*B on. Copies
-/// from host memory, so it must not be called inside a capture.
+/// from host memory, so it must not be called inside a capture. Throws std::invalid_argument for
+/// more image tokens than the encoder has room for (rule B21), and for images that a sequence has
+/// no room for.
 Batch make_batch(const ModelConfig& config, const Layout& layout, std::uint64_t seed,
                  std::int64_t step, at::Device device);
+/// The same batch with `number` in the patches of padding, which have no influence on a step.
+Batch with_image_padding(Batch batch, double number);
 
 }  // namespace graphproof::workloads

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+#include <string>
+
 namespace graphproof::workloads {
 namespace {
 
@@ -63,6 +66,91 @@ TEST(Data, ContextParallelRanksHaveAnEarlyAndALateChunkOfEverySequence) {
 TEST(Data, TensorParallelRanksReadTheSameSamples) {
   EXPECT_TRUE(at::equal(make_batch(kConfig, {.tp = 2, .tp_rank = 0}, 1, 3, at::kCPU).tokens[1],
                         make_batch(kConfig, {.tp = 2, .tp_rank = 1}, 1, 3, at::kCPU).tokens[1]));
+}
+
+ModelConfig with_images() {
+  ModelConfig config = kConfig;
+  config.seq_length = 16;
+  config.encoder_layers = 1;
+  config.images = 3;
+  return config;
+}
+
+TEST(Data, ImagesFollowOneAnotherAndTakePlacesInTheirOwnSequences) {
+  const ModelConfig config = with_images();
+  const std::int64_t rows = config.microbatch_size, tokens = rows * config.images * 4;
+  const Batch batch = make_batch(config, {}, 1, 0, at::kCPU);
+  ASSERT_EQ(batch.patches.size(), batch.tokens.size());
+  EXPECT_EQ(batch.patches[0].sizes(),
+            (std::vector<std::int64_t>{tokens, ModelConfig::kPatchNumbers}));
+  for (std::int64_t t = 0; t < tokens; ++t) {
+    EXPECT_EQ(batch.images[0].index({0, t}).item<std::int64_t>(), t / 4);
+    const auto place = batch.image_rows[0][t].item<std::int64_t>();
+    EXPECT_EQ(place / config.seq_length, t / 4 / config.images)
+        << "the sequence of image token " << t;
+    if (t == 0) continue;
+    const auto before = batch.image_rows[0][t - 1].item<std::int64_t>();
+    EXPECT_TRUE(t % 4 > 0 ? place == before + 1 : place > before) << place << " " << before;
+  }
+  EXPECT_FALSE(at::equal(batch.patches[0], batch.patches[1]));
+  EXPECT_FALSE(at::equal(batch.patches[0], make_batch(config, {}, 1, 1, at::kCPU).patches[0]));
+  EXPECT_TRUE(make_batch(kConfig, {}, 1, 0, at::kCPU).patches.empty());
+}
+
+TEST(Data, MissingImagesArePaddingBehindTheOthers) {
+  ModelConfig config = with_images();
+  config.image_counts = ImageCounts::variable;
+  std::set<std::int64_t> counts;
+  for (std::int64_t step = 0; step < 4; ++step) {
+    const Batch batch = make_batch(config, {}, 1, step, at::kCPU);
+    for (std::size_t m = 0; m < batch.images.size(); ++m) {
+      const at::Tensor padding = batch.images[m].view({-1}).lt(0);
+      const auto real = padding.numel() - padding.sum().item<std::int64_t>();
+      counts.insert(real / 4);
+      EXPECT_EQ(real % 4, 0);
+      EXPECT_FALSE(padding.narrow(0, 0, real).any().item<bool>());
+      EXPECT_TRUE(
+          at::equal(batch.image_rows[m].eq(config.microbatch_size * config.seq_length), padding));
+      const Batch other = with_image_padding(batch, 3);
+      EXPECT_TRUE(
+          at::equal(other.patches[m].narrow(0, 0, real), batch.patches[m].narrow(0, 0, real)));
+      EXPECT_TRUE(
+          other.patches[m].narrow(0, real, padding.numel() - real).eq(3).all().item<bool>());
+    }
+  }
+  EXPECT_GT(counts.size(), 2u) << "the number of images does not vary";
+}
+
+TEST(Data, LateImagesComeAfterThreeStepsAndTheirTensorsFromTheFirst) {
+  ModelConfig config = with_images(), fixed = config;
+  config.image_counts = ImageCounts::late;
+  for (std::int64_t step = 0; step < 5; ++step) {
+    const Batch batch = make_batch(config, {}, 1, step, at::kCPU);
+    EXPECT_EQ(batch.images[0].ge(0).all().item<bool>(), step >= 3) << "step " << step;
+    EXPECT_EQ(batch.images[0].lt(0).all().item<bool>(), step < 3) << "step " << step;
+    EXPECT_EQ(batch.patches[0].sizes(),
+              make_batch(fixed, {}, 1, step, at::kCPU).patches[0].sizes());
+  }
+}
+
+TEST(Data, ImagesWithoutRoomAreRefused) {
+  const auto message = [](const ModelConfig& config) -> std::string {
+    try {
+      make_batch(config, {}, 1, 0, at::kCPU);
+    } catch (const std::invalid_argument& error) {
+      return error.what();
+    }
+    return "";
+  };
+  ModelConfig longer = with_images(), more = with_images();
+  longer.vision_seq_length = longer.microbatch_size * 12 - 1;
+  more.images = 5;
+  EXPECT_NE(message(longer).find("rule B21"), std::string::npos) << message(longer);
+  EXPECT_NE(message(more).find("got up to 5 images of 4 tokens in a sequence of 16 tokens"),
+            std::string::npos)
+      << message(more);
+  longer.vision_seq_length += 1;
+  EXPECT_EQ(message(longer), "");
 }
 
 TEST(Data, PackedSequencesAreConsecutiveDocumentsAndPadding) {

@@ -13,6 +13,7 @@
 #include "workloads/layers/fp8_weights.h"
 #include "workloads/model/gpt.h"
 #include "workloads/model/layer_schedule.h"
+#include "workloads/model/vision_encoder.h"
 #include "workloads/parameters/parameter_gather.h"
 #include "workloads/parameters/parameter_shards.h"
 #include "workloads/parameters/parameters.h"
@@ -50,6 +51,11 @@ ModelConfig checked(const ModelConfig& config, const Layout& layout) {
                     layout.replicas());
   require_divides("seq_length", config.seq_length, "tp * cp under sequence parallelism",
                   layout.sequence_parts() * layout.cp);
+  if (config.encoder_layers > 0 && (layout.sequence_parallel || layout.cp > 1))
+    throw std::invalid_argument(
+        "model layout: got a vision encoder with split sequences; want whole ones; why: image "
+        "tokens take places anywhere in a sequence, which other ranks hold then; next: set "
+        "sequence_parallel to false and cp to 1");
   if (config.hybrid) {
     require_divides("layers", config.layers, "2 * pp * vpp in a hybrid model",
                     2 * layout.pp * layout.vpp);
@@ -111,6 +117,13 @@ struct TrainStep::State {
         tracker(backend, device_),
         parameters(seed, device_.torch_device(), scalar_type(config.precision)),
         model(parameters, config, layout, device_.torch_device(), faults),
+        frozen(seed, device_.torch_device(), scalar_type(config.precision), /*frozen=*/true),
+        vision(layout.encoder_layers(config) > 0
+                   ? std::make_unique<VisionEncoder>(
+                         config.freeze_vision_model ? frozen : parameters, parameters, config,
+                         layout, tracker, seed, device_.torch_device(), faults)
+                   : nullptr),
+        all_shards(parameters.shards()),
         gradients(parameters),
         shards(config.distributed_optimizer && layout.replicas() > 1
                    ? std::make_unique<ParameterShards>(
@@ -132,7 +145,8 @@ struct TrainStep::State {
         // The loss of a step is the mean over its microbatches.
         root_gradient(at::full({}, 1.0 / static_cast<double>(config.microbatches),
                                options.dtype(at::kFloat))),
-        counter(at::zeros({layout.stage_layers(config)}, options.dtype(at::kLong))),
+        counter(at::zeros({layout.stage_layers(config) + layout.encoder_layers(config)},
+                          options.dtype(at::kLong))),
         slots(order::schedule_slots(stage_of(layout, config), /*in_pairs=*/config.overlap_ep_comm)),
         forward_slots(order::schedule_slots(stage_of(layout, config))),
         transfers(layout, config, options.dtype(scalar_type(config.precision))),
@@ -142,6 +156,7 @@ struct TrainStep::State {
     if (config.overlap_ep_comm) exchanges.emplace(device, layout.ep_group, faults);
     if (config.shared_expert && config.shared_expert_overlap)
       shared_expert_stream.emplace(device, faults);
+    all_shards.insert(all_shards.end(), frozen.shards().begin(), frozen.shards().end());
     root = root_gradient;
     if (optimizer.loss_scale().defined()) {
       used_scale = at::zeros_like(root_gradient);
@@ -220,6 +235,9 @@ struct TrainStep::State {
   fixtures::RngTracker tracker;
   Parameters parameters;
   Gpt model;
+  Parameters frozen;                            // those that are not trained
+  const std::unique_ptr<VisionEncoder> vision;  // on the first stage of model vlm
+  std::vector<Shard> all_shards;                // of `parameters`, then of `frozen`
   GradientBuffer gradients;
   const std::unique_ptr<ParameterShards> shards;  // of the distributed optimizer
   HostChecks checks;
@@ -281,8 +299,13 @@ ForwardPass TrainStep::State::pass_of(const Batch& batch, const order::Work& wor
 at::Tensor TrainStep::State::run_chunk(const Batch& batch, const order::Work& work,
                                        const at::Tensor& received) {
   const auto index = static_cast<std::size_t>(work.microbatch);
-  return model.forward(work.chunk, batch.tokens.at(index), batch.labels.at(index),
-                       token_weights(batch, index), received, pass_of(batch, work));
+  const ForwardPass pass = pass_of(batch, work);
+  at::Tensor input = model.before_layers(work.chunk, batch.tokens.at(index), received, pass);
+  if (vision && model.embeds(work.chunk))
+    input = vision->forward(
+        input, {batch.patches.at(index), batch.images.at(index), batch.image_rows.at(index)}, pass);
+  return model.forward(work.chunk, input, batch.labels.at(index), token_weights(batch, index),
+                       pass);
 }
 
 void TrainStep::State::note_loss(const order::Work& work, const at::Tensor& loss) {
@@ -548,8 +571,13 @@ void TrainStep::optimizer_step() {
 at::Tensor TrainStep::learning_rate() { return state_->optimizer.learning_rate(); }
 void TrainStep::learning_rate(double rate) { state_->optimizer.learning_rate(rate); }
 
-std::vector<NamedTensor> TrainStep::parameters() { return state_->parameters.all(); }
-const std::vector<Shard>& TrainStep::shards() const { return state_->parameters.shards(); }
+std::vector<NamedTensor> TrainStep::parameters() {
+  std::vector<NamedTensor> all = state_->parameters.all();
+  all.insert(all.end(), state_->frozen.all().begin(), state_->frozen.all().end());
+  return all;
+}
+const std::vector<Shard>& TrainStep::shards() const { return state_->all_shards; }
+const std::vector<NamedTensor>& TrainStep::frozen() const { return state_->frozen.all(); }
 std::vector<NamedTensor> TrainStep::gradients() { return state_->gradients.views(); }
 const std::vector<Updated>& TrainStep::updated() const { return state_->optimizer.updated(); }
 void TrainStep::gather_gradients() { state_->reduction.gather(); }

@@ -79,11 +79,14 @@ class TrainStep {
   /// Enqueues learning_rate() = `rate` on the current stream. Called before a step, never inside a
   /// capture.
   void learning_rate(double rate);
-  /// "param:NAME". With overlap_param_gather those that other ranks own are one step old.
+  /// "param:NAME", the frozen ones last. With overlap_param_gather those that other ranks own are
+  /// one step old.
   std::vector<NamedTensor> parameters();
   /// Which part of its full tensor each parameter is, in the same order.
   const std::vector<Shard>& shards() const;
-  /// "grad:NAME" fp32, static, in the same order.
+  /// The parameters that are not trained, and so have no gradient.
+  const std::vector<NamedTensor>& frozen() const;
+  /// "grad:NAME" fp32, static, of the others in the same order.
   std::vector<NamedTensor> gradients();
   const std::vector<Updated>& updated() const;  // Optimizer::updated()
   /// GradientReduction::gather(), on the current stream.
@@ -109,8 +112,8 @@ class TrainStep {
   /// [L] int64: assignments that were dropped for lack of capacity in the last step; undefined if
   /// the model is dense.
   at::Tensor dropped();
-  /// [L/pp] int64: the forwards that each layer of this stage has run, in device memory outside
-  /// pools.
+  /// int64: the forwards that each of the L/pp layers of this stage has run, and then each layer of
+  /// its vision encoder, in device memory outside pools.
   at::Tensor layer_counter();
   /// What the host is enqueuing now: a forward, a backward, or a transfer, which is named by the
   /// work that consumes it. Empty in between.

@@ -160,8 +160,22 @@ TEST(TrainStep, LossAndGradientsEqualAnIndependentModelInDoublePrecision) {
   packed_learned.position_embedding = PositionEmbedding::learned_absolute;
   ModelConfig fused = accumulated, fused_again = uniform;
   fused.grad_accumulation_fusion = fused_again.grad_accumulation_fusion = true;
+  ModelConfig images = kTiny, frozen, images_of_experts = experts;
+  images.seq_length = 9;
+  images.microbatches = images.encoder_layers = images.images = 2;
+  images.image_counts = ImageCounts::variable;
+  frozen = images;
+  frozen.freeze_vision_model = true;
+  frozen.normalization = Normalization::LayerNorm;
+  frozen.vision_seq_length = 21;
+  images_of_experts.seq_length = 9;
+  images_of_experts.encoder_layers = images_of_experts.images = 1;
+  images_of_experts.dropless = true;
   for (const Row& row :
-       {Row{"documents and padding", packed},
+       {Row{"images, some missing", images},
+        Row{"an encoder that is not trained, with more room than it needs", frozen},
+        Row{"images and experts", images_of_experts},
+        Row{"documents and padding", packed},
         Row{"documents between mamba layers, core attention and norms of the others again",
             packed_hybrid},
         Row{"learned positions in documents", packed_learned},

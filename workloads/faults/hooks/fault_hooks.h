@@ -141,6 +141,13 @@ class FaultHooks {
   /// The work of a recomputed part, which the backward runs again.
   virtual RecomputedWork recomputed(workloads::RecomputedPart, RecomputedWork work) { return work; }
 
+  // ---- the vision encoder
+
+  /// The number of the image of each token of the encoder, [1, L] int64; -1 for padding.
+  virtual at::Tensor image_numbers(const at::Tensor& numbers) { return numbers; }
+  /// The image tokens [L, H] that take the places of tokens of the decoder.
+  virtual at::Tensor image_tokens(const at::Tensor& tokens) { return tokens; }
+
   // ---- layers
 
   /// Whether the layer adds one to its counter. If not, the hook has done it.
