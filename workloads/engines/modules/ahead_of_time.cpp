@@ -17,8 +17,8 @@ namespace graphproof::engines {
 namespace {
 
 /// Calls `forward` and `backward` for each graph in the order, and `weight_gradients` for each
-/// graph that delays some. `lowest`: the graph is the last one of its entry in the order of the
-/// backward.
+/// graph that delays some. `lowest`: no later graph of its entry, in the order of the backward,
+/// has a backward.
 template <class Chunk, class Forward, class Backward, class WeightGradients>
 void walk(const std::vector<Chunk>& chunks, const std::vector<double>& order,
           const Forward& forward, const Backward& backward,
@@ -40,7 +40,9 @@ void walk(const std::vector<Chunk>& chunks, const std::vector<double>& order,
     } else {
       for (auto callable = chunk.rbegin(); callable != chunk.rend(); ++callable)
         backward(*(*callable)->graphs.at(backwards[c]),
-                 /*lowest=*/std::next(callable) == chunk.rend());
+                 /*lowest=*/std::none_of(std::next(callable), chunk.rend(), [&](const auto& lower) {
+                   return lower->graphs.at(backwards[c])->has_backward();
+                 }));
       ++backwards[c];
     }
   }
@@ -287,6 +289,7 @@ void AheadOfTime::capture(const std::function<void()>& work) {
           graphs.capture_forward({pool_.pool, &pool_}, runs, std::exchange(warm_up_all, {}));
         },
         [&](ModuleGraphs& graphs, bool lowest) {
+          if (!graphs.has_backward()) return;
           ++counters_.captures;
           graphs.capture_backward({pool_.pool, &pool_});
           if (!policy_.shared_memory) return;
@@ -307,7 +310,7 @@ void AheadOfTime::capture(const std::function<void()>& work) {
   counters_.launches_per_step = 0;
   for (const Chunk& chunk : chunks)
     for (const Callable* callable : chunk)
-      counters_.launches_per_step += (callable->weight_gradients.empty() ? 2 : 3) * microbatches;
+      counters_.launches_per_step += callable->graphs.front()->graphs() * microbatches;
   step_statics_ = static_tensors(step_, {}, /*with_optimizer=*/true);
   step_outputs_ = overwritten_outputs(step_);
   captured_ = true;
@@ -476,6 +479,9 @@ CapturedSchedule captured_schedule(workloads::TrainStep& step) {
     std::iota(schedule.layers.back().begin(), schedule.layers.back().end(),
               layout.first_layer(model, chunk));
   }
+  std::vector<std::int64_t> encoder(static_cast<std::size_t>(layout.encoder_layers(model)));
+  std::iota(encoder.begin(), encoder.end(), model.layers);
+  schedule.layers.front().insert(schedule.layers.front().begin(), encoder.begin(), encoder.end());
   return schedule;
 }
 

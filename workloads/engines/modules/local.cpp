@@ -231,7 +231,9 @@ std::vector<at::Tensor> Local::record(const workloads::ModuleCall& call,
         if (output.tensor.lock().get() == inputs[i].unsafeGetTensorImpl())
           graphs->feed(i, *output.producer, output.index);
   }
-  graphs->idle(false);
+  const bool has_backward = std::any_of(outputs.begin(), outputs.end(),
+                                        [](const auto& output) { return output.requires_grad(); });
+  graphs->idle(!has_backward);
   ++recorded_launches_;
 
   torch::autograd::edge_list edges;

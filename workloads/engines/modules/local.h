@@ -17,8 +17,11 @@
 //   If the microbatches run one after another, that is one pair, replayed once for each. In a
 //   pipeline, where microbatches overlap, each microbatch has its own pair on every stage, as in
 //   Megatron-LM, which reuses graphs only at pipeline size 1. The order of the pool is then that of
-//   the schedule, and all stages make equally many captures. A replayed step needs 2 x captured
-//   modules x microbatches launches (Counters::launches_per_step).
+//   the schedule, and all stages make equally many captures of the decoder. A replayed step needs
+//   2 x captured modules x microbatches launches (Counters::launches_per_step).
+// - The modules of a vision encoder, which the first stage alone has, are captured like others.
+// Those
+//   of a frozen one need one launch for each microbatch, because they have no backward.
 // - An output that is consumed by exactly one captured module is the static input of that module:
 //   the two share memory, and nothing is copied. (Megatron-LM had the option
 //   cuda_graph_share_io_buffers for this; its current code always does it.)

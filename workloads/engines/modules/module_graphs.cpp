@@ -65,7 +65,8 @@ ModuleGraphs::ModuleGraphs(const CaptureParts& parts, Recorded recorded, std::si
       policy_(std::move(policy)),
       sources_(recorded_.arguments.size()),
       consumers_(recorded_.outputs) {
-  const std::string name = "layers." + std::to_string(recorded_.call.layer) + "." + recorded_.name +
+  const std::string name = parts.step.config().layer_name(recorded_.call.layer) + "." +
+                           recorded_.name +
                            (slot == 0 ? std::string() : "." + std::to_string(slot));
   for (auto [captured, direction] :
        {std::pair{&forward_, ".forward"}, std::pair{&backward_, ".backward"},
@@ -98,6 +99,10 @@ void ModuleGraphs::capture_forward(Place place, std::int64_t warmups, const Warm
   warmups_ = warmups;
   forward_.graph = capture_graph(parts_, {forward_.name, place.pool, [this] { record_forward(); },
                                           warmups_, warm_up.run, warm_up.undo, &recorded_.call});
+  if (has_backward()) return;
+  policy_.results_stay = true;
+  release();
+  describe();
 }
 
 /// New leaves of autograd on the memory of the static inputs. New memory comes from the pool,
@@ -179,16 +184,23 @@ void ModuleGraphs::record_forward() {
 }
 
 void ModuleGraphs::require_outputs(const std::vector<at::Tensor>& outputs) const {
+  const auto requires_gradient = [](const auto& one) { return one.requires_grad; };
   const bool differentiable =
       std::any_of(outputs.begin(), outputs.end(),
                   [](const at::Tensor& output) { return output.requires_grad(); });
-  if (outputs.size() == recorded_.outputs && differentiable) return;
+  const bool frozen =
+      std::none_of(recorded_.arguments.begin(), recorded_.arguments.end(), requires_gradient) &&
+      std::none_of(recorded_.parameters->begin(), recorded_.parameters->end(),
+                   [](const at::Tensor& parameter) { return parameter.requires_grad(); });
+  if (outputs.size() == recorded_.outputs && differentiable != frozen) return;
   throw std::logic_error(place(recorded_.call) + ": got " + std::to_string(outputs.size()) +
                          " outputs, " + (differentiable ? "some" : "none") +
                          " with a gradient; want " + std::to_string(recorded_.outputs) +
-                         " as when it was recorded, at least one with a gradient; why: the "
-                         "backward graph starts from them; "
-                         "next: leave this module out of modules");
+                         " as when it was recorded, " +
+                         (frozen ? "none with a gradient; why: nothing in it is trained"
+                                 : "at least one with a gradient; why: the backward graph starts "
+                                   "from them") +
+                         "; next: leave this module out of modules");
 }
 
 void ModuleGraphs::capture_backward(Place place) {
@@ -317,6 +329,7 @@ void ModuleGraphs::describe() {
       continue;
     forward_.statics.push_back(parameters[p]);
     backward_.statics.push_back(parameters[p]);
+    if (!parameters[p].tensor.requires_grad()) continue;
     if (policy_.weight_gradients == WeightGradients::added ||
         parts_.step.config().grad_accumulation_fusion)
       backward_.statics.push_back(gradients[p]);
@@ -407,8 +420,8 @@ std::vector<at::Tensor> ModuleGraphs::replay(const workloads::ModuleCall& call,
     parts_.observer.before_replay(forward_.name, forward_.statics, forward_.outputs);
     forward_.graph->replay();
     parts_.observer.after_replay(forward_.name, forward_.outputs);
-    if (forward_.place.order) ++forward_.place.order->alive;
-    idle_ = false;
+    if (forward_.place.order && has_backward()) ++forward_.place.order->alive;
+    idle_ = !has_backward();
   }
   torch::autograd::edge_list edges;
   edges.reserve(inputs.size() + hooked_.size());

@@ -6,6 +6,9 @@
 //   memory of that output, and nothing is copied; the same holds for gradients of outputs. With
 //   CapturePolicy::inputs and CapturePolicy::output_gradient an engine provides its own memory,
 //   into which inputs are copied and which the engine keeps.
+// - A part whose results need no gradients, because neither its inputs nor its parameters do, has a
+//   forward graph alone. Its results keep their memory in the pool, because no backward tells when
+//   they were used.
 // - Warm-up passes run forward and backward eagerly. The engine must undo their effects.
 // - The backward is autograd::grad inside the capture. It returns the gradients of the inputs. The
 //   gradients of the parameters are added to .grad inside the graph, as Megatron-LM's local graphs
@@ -98,7 +101,9 @@ class ModuleGraphs {
   };
   /// `warmups`: eager runs of the module up to its capture, for evidence.
   void capture_forward(Place place, std::int64_t warmups, const WarmUp& warm_up);
-  /// REQUIRES: capture_forward() and, for every module that consumes an output of this one, its
+  /// Whether there is a backward. REQUIRES: capture_forward().
+  bool has_backward() const { return !differentiable_.empty(); }
+  /// REQUIRES: has_backward() and, for every module that consumes an output of this one, its
   /// capture_backward().
   void capture_backward(Place place);
   bool delays_weight_gradients() const { return static_cast<bool>(recorded_.weight_gradients); }

@@ -68,7 +68,7 @@ std::vector<at::Tensor> SpeedFloor::run(const workloads::ModuleCall& call,
       member->launch_forward();
       arriving = &member->outputs();
     }
-    current_->outstanding = true;
+    current_->outstanding = current_->members.back()->has_backward();
   }
   return finish(*current_);
 }

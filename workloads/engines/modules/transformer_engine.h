@@ -14,6 +14,9 @@
 // - At pipeline size 1 one microbatch is captured, and its graphs serve every microbatch; otherwise
 //   each microbatch has its own graphs. A call of microbatch m replays graph m modulo the number of
 //   captured microbatches.
+// - The layers of a vision encoder, which the first stage alone has, come in front of the layers of
+//   the first chunk and have graphs of their own; those of a frozen one have no backward. Upstream
+//   captures them by a helper of their own, with a schedule of one chunk.
 // - If the step runs layer by layer (ModelConfig::overlap_ep_comm), the order is
 //   order::layer_order() and every microbatch has its own graphs at every pipeline size. What lies
 //   between the captured parts, the experts and their exchange, runs eagerly, concurrently with the

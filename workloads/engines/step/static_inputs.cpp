@@ -42,6 +42,12 @@ void StaticInputs::load(const workloads::Batch& fresh) {
 void StaticInputs::require_fit(const workloads::Batch& fresh) const {
   for (const auto& [name, part] : workloads::kBatchParts) {
     if ((fresh.*part).size() == (batch_.*part).size()) continue;
+    if (fresh.tokens.size() == batch_.tokens.size())
+      throw std::invalid_argument(
+          "static inputs: got " + std::to_string((fresh.*part).size()) + " tensors " + name +
+          "; want " + std::to_string((batch_.*part).size()) +
+          "; why: the graph reads what its first batch had, and would never read the others; next: "
+          "give every batch the same tensors, those of missing images with padding alone");
     throw std::invalid_argument(
         "static inputs: got " + std::to_string((fresh.*part).size()) + " microbatches; want " +
         std::to_string((batch_.*part).size()) +

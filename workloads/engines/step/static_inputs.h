@@ -3,7 +3,9 @@
 //
 // Contract: the first batch is cloned. Later batches are copied into the clones, without a host
 // wait. The caller's tensors are not kept. A batch with another number of microbatches or another
-// shape is refused, because a graph cannot change its shapes.
+// shape is refused, because a graph cannot change its shapes, and so is one that has tensors which
+// the first batch lacked, or lacks some (Megatron-LM's loader allocates a key that comes late and
+// captures nothing anew, so its graph never reads it).
 #pragma once
 
 #include <c10/core/Stream.h>
