@@ -56,7 +56,7 @@ const std::map<std::string, std::string> kNotVaried = {
 /// Values that it does not have of axes that it varies: they are not built, the default of a dense
 /// model, or a workload of its own.
 const std::map<std::string, std::set<std::string>> kValuesLeftOut = {
-    {"model", {"vlm", "collective"}}, {"dispatch", {"none", "paged_stash"}},
+    {"model", {"collective"}},        {"dispatch", {"none", "paged_stash"}},
     {"dispatcher", {"none", "flex"}}, {"precision", {"mxfp8", "nvfp4"}},
     {"schedule", {"decode"}},
 };

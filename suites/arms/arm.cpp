@@ -116,14 +116,16 @@ Snapshot Arm::run(std::int64_t index, const StepInput& input) {
                                   : Phase::replay,
                      name_, index);
   if (observer_) observer_->at_step(index);
+  const bool padded_otherwise = graphs_ && !input.padded_otherwise.tokens.empty();
+  const workloads::Batch& batch = padded_otherwise ? input.padded_otherwise : input.batch;
   if (watch_ == Watch::free) {
-    engine_->step(input.batch, learning_rate);
+    engine_->step(batch, learning_rate);
     note_captures();
     return {};
   }
   const Before before = before_step();
   const auto begin = std::chrono::steady_clock::now();
-  engine_->step(input.batch, learning_rate);
+  engine_->step(batch, learning_rate);
   parts_.device.synchronize(parts_.stream);
   const double ms =
       std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
@@ -191,9 +193,7 @@ void Arm::finish(std::int64_t last) {
   const std::int64_t wanted = std::max<std::int64_t>(0, last + 1 - parts_.config.first_replay()) *
                               std::max<std::int64_t>(1, engine_->counters().launches_per_step);
   write_replay(
-      last,
-      std::vector<std::int64_t>(
-          static_cast<std::size_t>(parts_.config.layout.stage_layers(parts_.config.model)), 0),
+      last, std::vector<std::int64_t>(static_cast<std::size_t>(step_->layer_counter().size(0)), 0),
       std::max<std::int64_t>(0, wanted - device_.counts().replays));
 }
 
@@ -252,9 +252,9 @@ void Arm::write_replay(std::int64_t index, const std::vector<std::int64_t>& coun
       .out_of_order = engine_->counters().out_of_order,
       .counter_before = counter_before,
       .counter_after = layer_counts(device_, *step_),
-      .counter_per_replay = std::vector<std::int64_t>(
-          static_cast<std::size_t>(parts_.config.layout.stage_layers(parts_.config.model)),
-          parts_.config.model.microbatches)});
+      .counter_per_replay =
+          std::vector<std::int64_t>(static_cast<std::size_t>(step_->layer_counter().size(0)),
+                                    parts_.config.model.microbatches)});
 }
 
 void Arm::note_captures() {

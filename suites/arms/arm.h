@@ -38,6 +38,8 @@ enum class Watch { free, full, ranks };
 struct StepInput {
   workloads::Batch batch;
   std::string word;
+  /// The same with other numbers in the padding of images, for graph arms; empty without images.
+  workloads::Batch padded_otherwise = {};
 };
 
 /// The results of a step in host memory: losses, gradients and parameters as the engine returns

@@ -21,7 +21,8 @@ std::atomic<Taps*>& living() {
   return taps;
 }
 
-/// "layers.0.attention.qkv.weight" -> 0 and "attention"; "embedding.weight" -> -1 and "embedding".
+/// "layers.0.attention.qkv.weight" -> 0 and "attention"; "embedding.weight" -> -1 and "embedding";
+/// "vision.layers.0.mlp.up.weight" -> -1 and "vision".
 std::pair<std::int64_t, std::string> module_of(const std::string& parameter) {
   constexpr std::string_view kLayers = "layers.";
   if (!parameter.starts_with(kLayers)) return {-1, parameter.substr(0, parameter.find('.'))};
@@ -245,7 +246,7 @@ void Taps::after_replay(const std::string& graph, const std::vector<fixtures::Na
   const std::lock_guard lock(mutex_);
   // The graphs of a module are launched once per microbatch. The forward's is that of the call, and
   // the backward's is the same.
-  const bool module = graph.starts_with("layers.");
+  const bool module = graph.starts_with("layers.") || graph.starts_with("vision.layers.");
   const std::string both = module_graphs(graph);
   if (module && !regions_.empty()) replayed_microbatch_[both] = regions_.back().call.microbatch;
   std::vector<fixtures::NamedTensor> buffers;

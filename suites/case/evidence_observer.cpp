@@ -17,6 +17,9 @@ std::string hex(std::uint64_t address) {
   return text.str();
 }
 
+/// Whether only the first pipeline stage captures the graph: it is one of the vision encoder.
+bool of_first_stage(const std::string& graph) { return graph.starts_with("vision."); }
+
 std::optional<record::ModuleRuns> module_runs(const engines::CaptureReport& report) {
   if (!report.module_runs) return std::nullopt;
   return record::ModuleRuns{.forwards = report.module_runs->forwards,
@@ -47,16 +50,15 @@ CaptureObserver::CaptureObserver(CaseScope& scope, const WatchedDevice& device,
                                  workloads::TrainStep& step, std::string arm)
     : scope_(scope), watched_(device), step_(step), arm_(std::move(arm)) {}
 
-void CaptureObserver::before_capture(const std::string&,
+void CaptureObserver::before_capture(const std::string& graph,
                                      const std::vector<fixtures::NamedTensor>& state) {
   scope_.enter(Phase::capture, arm_, step_index_);
-  scope_.boundary(Phase::capture);
+  if (!of_first_stage(graph)) scope_.boundary(Phase::capture);
   state_before_ = state_digest(state, step_.rng());
 }
 
 void CaptureObserver::after_capture(const engines::CaptureReport& report,
                                     const std::vector<fixtures::NamedTensor>& state) {
-  captured_ = true;
   const bool ok = report.status == "ok";
   scope_.write(record::CaptureLine{.arm = arm_,
                                    .graph = report.graph,
@@ -85,8 +87,12 @@ void CaptureObserver::after_capture(const engines::CaptureReport& report,
                                    .what = "capture",
                                    .before = state_before_,
                                    .after = state_digest(state, step_.rng())});
-  scope_.vote(ok ? 0 : (report.code != 0 ? report.code : 1));
-  scope_.boundary(Phase::replay);
+  if (!of_first_stage(report.graph) || !ok) {
+    captured_ = true;
+    scope_.boundary(Phase::capture);
+    scope_.vote(ok ? 0 : (report.code != 0 ? report.code : 1));
+    scope_.boundary(Phase::replay);
+  }
   if (ok) scope_.enter(Phase::replay, arm_, step_index_);
 }
 

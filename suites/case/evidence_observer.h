@@ -25,7 +25,9 @@ std::string state_digest(const std::vector<fixtures::NamedTensor>& state,
                          fixtures::RngTracker& rng);
 
 /// Writes the lines `capture` and `state`, and votes after each capture, before any rank replays.
-/// All references outlive the observer.
+/// After the capture of a graph of the vision encoder ranks vote only if it failed, because stages
+/// without an encoder have no such capture and would be waited for. All references outlive the
+/// observer.
 class CaptureObserver : public engines::Observer {
  public:
   CaptureObserver(CaseScope& scope, const WatchedDevice& device, workloads::TrainStep& step,
@@ -51,7 +53,7 @@ class CaptureObserver : public engines::Observer {
 
  private:
   std::string state_before_;
-  bool captured_ = false;  // a capture has ended, successfully or not
+  bool captured_ = false;  // a capture has ended with a vote, successfully or not
 };
 
 /// Also poisons all declared outputs before a replay and counts the poison that is left after it.

@@ -47,8 +47,12 @@ ReferenceBound fp32_bound(const workloads::ModelConfig& model) {
   // and the embedding and output layers four. The backward has twice as many. A layer norm has one
   // more sum.
   const std::int64_t means = model.normalization == workloads::Normalization::LayerNorm ? 1 : 0;
-  const std::int64_t chained =
-      3 * ((model.experts > 0 ? 11 : 9) * model.layers + 4 + means * (2 * model.layers + 1));
+  // A vision encoder has layers of its own, and its patch embedding, norm and projection.
+  const bool sees = model.encoder_layers > 0;
+  const std::int64_t of_encoder =
+      sees ? 9 * model.encoder_layers + 3 + means * (2 * model.encoder_layers + 1) : 0;
+  const std::int64_t chained = 3 * ((model.experts > 0 ? 11 : 9) * model.layers + 4 +
+                                    means * (2 * model.layers + 1) + of_encoder);
   std::ostringstream why;
   why << "fp32 sums of up to " << longest << " products in another order: " << kConfidence
       << " * sqrt(" << longest << ") * 2^-24 of the largest element, times " << chained
@@ -72,8 +76,12 @@ ReferenceBound short_bound(const workloads::ModelConfig& model) {
   // and have no rotations.
   const std::int64_t gate = model.activation == workloads::Activation::swiglu ? 1 : 0;
   const bool rotated = model.position_embedding == workloads::PositionEmbedding::rope;
+  // A vision encoder has layers without rotations, and rounds after its patch embedding, the sum
+  // with positions, its norm and its projection.
+  const std::int64_t of_encoder =
+      model.encoder_layers > 0 ? (13 + gate) * model.encoder_layers + 4 : 0;
   const std::int64_t rounded =
-      3 * ((16 + gate - (rotated ? 0 : 3)) * model.layers + 4 + (rotated ? 0 : 1));
+      3 * ((16 + gate - (rotated ? 0 : 3)) * model.layers + 4 + (rotated ? 0 : 1) + of_encoder);
   std::ostringstream why;
   why << (bf16 ? "bf16" : "fp16") << " values rounded " << rounded
       << " times in a row: " << kConfidence << " * sqrt(" << rounded << ") * 2^" << half_ulp

@@ -107,6 +107,10 @@ TEST(LayoutReference, BoundStatesItsReasonAndStaysTightForLargeModels) {
   const ReferenceBound small = reference_bound(StepConfig{});
   EXPECT_NE(small.why.find("4 * sqrt(256) * 2^-24"), std::string::npos) << small.why;
   EXPECT_LT(small.relative, 5e-4);
+  StepConfig sees;
+  sees.model.encoder_layers = sees.model.images = 2;
+  EXPECT_DOUBLE_EQ(reference_bound(sees).relative, small.relative * 43 / 22)
+      << "two layers, a patch embedding, a norm and a projection more";
   StepConfig split;
   split.model.distributed_optimizer = true;
   EXPECT_EQ(reference_bound(split).relative, 2 * small.relative);

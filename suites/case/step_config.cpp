@@ -94,8 +94,8 @@ std::optional<workloads::CollectiveConfig> collective_config(AxisReader& axes) {
                                            .group = "dp"};
   const std::string model = axes.text("model");
   if (model == "collective") return config;
-  if (model != "gpt" && model != "moe" && model != "hybrid")
-    cannot_run("model", model, "gpt, moe, hybrid or collective");
+  if (model != "gpt" && model != "moe" && model != "hybrid" && model != "vlm")
+    cannot_run("model", model, "gpt, moe, hybrid, vlm or collective");
   if (config.per_rank) cannot_run("placement of model " + model, "per_rank", "symmetric");
   return std::nullopt;
 }
@@ -132,6 +132,10 @@ constexpr std::array kPositionEmbeddings{
 constexpr std::array kCpCommTypes{
     Word<workloads::CpCommType>{"p2p", workloads::CpCommType::p2p},
     Word<workloads::CpCommType>{"all_gather", workloads::CpCommType::all_gather}};
+constexpr std::array kImageCounts{
+    Word<workloads::ImageCounts>{"fixed", workloads::ImageCounts::fixed},
+    Word<workloads::ImageCounts>{"variable", workloads::ImageCounts::variable},
+    Word<workloads::ImageCounts>{"late", workloads::ImageCounts::late}};
 constexpr std::array kSchedules{Word<Schedule>{"train", Schedule::train},
                                 Word<Schedule>{"train-eval-train", Schedule::train_eval_train},
                                 Word<Schedule>{"resume", Schedule::resume},
@@ -284,6 +288,11 @@ StepConfig step_config(const matrix::AxisTable& axes, const matrix::Case& test_c
       .router_score_correction = boolean("router_score_correction"),
       .shared_expert = boolean("shared_expert"),
       .shared_expert_overlap = boolean("shared_expert_overlap"),
+      .encoder_layers = text("model") == "vlm" ? integer("encoder_layers") : 0,
+      .images = integer("images"),
+      .image_counts = meaning_of(kImageCounts, "image_counts", text("image_counts")),
+      .vision_seq_length = integer("vision_seq_length"),
+      .freeze_vision_model = boolean("freeze_vision_model"),
       .recompute = recompute_config(text("recompute")),
       .precision = meaning_of(kPrecisions, "precision", text("precision")),
       .loss_scaling = meaning_of(kLossScales, "loss_scale", text("loss_scale")),
@@ -340,6 +349,7 @@ StepConfig step_config(const matrix::AxisTable& axes, const matrix::Case& test_c
                    .capture_mode = capture_mode(text("capture_mode")),
                    .optimizer_graph = boolean("optimizer_graph")};
   config.fault = fixtures::fault_of(text("fault"));
+  reader.skip({"encoder_layers"});  // without effect on other models (rule G003)
   config.times_blocks = text("perf_limit") != "none";
   // The same in all arms, because it determines the order in which gradients are added.
   config.model.recompute.after_router =

@@ -56,6 +56,22 @@ TEST_F(StepConfigTest, TakesEachPartOfAGptFromItsAxis) {
   EXPECT_TRUE(other.tied_embeddings);
 }
 
+TEST_F(StepConfigTest, GivesModelVlmTheEncoderThatItsAxesName) {
+  EXPECT_EQ(config_of("default", {}).model.encoder_layers, 0);
+  const workloads::ModelConfig encoder =
+      config_of(
+          "model=vlm,encoder_layers=3,images=2,image_counts=late,vision_seq_length=20,"
+          "freeze_vision_model=true",
+          {})
+          .model;
+  EXPECT_EQ(encoder.encoder_layers, 3);
+  EXPECT_EQ(encoder.images, 2);
+  EXPECT_EQ(encoder.image_counts, workloads::ImageCounts::late);
+  EXPECT_EQ(encoder.encoder_length(), 20);
+  EXPECT_TRUE(encoder.freeze_vision_model);
+  EXPECT_EQ(config_of("model=vlm,images=2", {}).model.encoder_length(), 2 * 2 * 4);
+}
+
 TEST_F(StepConfigTest, PutsTensorParallelRanksNextToEachOther) {
   for (int rank = 0; rank < 4; ++rank) {
     const auto layout =

@@ -52,6 +52,8 @@ UpdatesBefore look_before_updates(workloads::TrainStep& step) {
     before.m.push_back(one.m.defined() ? one.m.clone() : at::Tensor());
     before.v.push_back(one.v.defined() ? one.v.clone() : at::Tensor());
   }
+  for (const fixtures::NamedTensor& one : step.frozen())
+    before.frozen.push_back(one.tensor.clone());
   return before;
 }
 
@@ -110,6 +112,8 @@ UpdateError update_error(workloads::TrainStep& step, const UpdatesBefore& before
           one.moved.tensor.sizes() == parameter.tensor.sizes())
         exactly(parameter.name, parameter.tensor,
                 one.moved.tensor.to(parameter.tensor.scalar_type()));
+  for (std::size_t i = 0; i < before.frozen.size(); ++i)
+    exactly(step.frozen()[i].name, step.frozen()[i].tensor, before.frozen[i]);
   return worst.take();
 }
 

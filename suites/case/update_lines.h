@@ -14,9 +14,10 @@
 
 namespace graphproof::suites {
 
-/// Copies of what an update of a step starts from, in the order of TrainStep::updated().
+/// Copies of what an update of a step starts from, in the order of TrainStep::updated(), and of the
+/// parameters that it must not change, in that of TrainStep::frozen().
 struct UpdatesBefore {
-  std::vector<at::Tensor> moved, m, v;
+  std::vector<at::Tensor> moved, m, v, frozen;
 };
 /// Waits for nothing; the copies are on the device.
 UpdatesBefore look_before_updates(workloads::TrainStep& step);

@@ -80,6 +80,21 @@ TEST(UpdateLines, AnElementThatMovedOtherwiseIsNamed) {
   }
 }
 
+TEST(UpdateLines, AFrozenParameterThatMovedIsNamed) {
+  ModelConfig model;
+  model.encoder_layers = model.images = 1;
+  model.freeze_vision_model = model.weight_decay = true;
+  const UpdateError sound = after(model);
+  EXPECT_LE(sound.error, sound.bound) << sound.worst;
+  std::string name;
+  const UpdateError error = after(model, [&](workloads::TrainStep& step) {
+    name = step.frozen().back().name;
+    at::Tensor(step.frozen().back().tensor).mul_(0.999);
+  });
+  EXPECT_GT(error.error, error.bound);
+  EXPECT_EQ(error.worst, name);
+}
+
 TEST(UpdateLines, AMomentThatStandsStillIsNamed) {
   ModelConfig model;
   model.optimizer = workloads::OptimizerKind::adam;

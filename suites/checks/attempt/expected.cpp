@@ -18,7 +18,11 @@ bool trains(const Axes& axes) {
   return axes.text("model") != "collective" && !decodes;
 }
 
-Expected expected(const Axes& axes) {
+bool on_first_stage(const Axes& axes, int rank) {
+  return rank < axes.integer("tp") * axes.integer("cp") * axes.integer("dp");
+}
+
+Expected expected(const Axes& axes, bool first_stage) {
   Expected result;
   const engines::EngineTraits& engine = engines::traits_of(axes.text("impl"));
   result.graph = engine.captures();
@@ -39,7 +43,19 @@ Expected expected(const Axes& axes) {
   const std::int64_t parts = modules == 0               ? kinds
                              : engine.one_graph_a_layer ? mamba + (modules > mamba ? 1 : 0)
                                                         : modules;
-  if (engine.captures_modules()) result.launches_per_step = 2 * parts * layer_passes;
+  // The layers of a vision encoder are dense. A frozen one has no backward graphs.
+  const bool sees = axes.text("model") == "vlm" && first_stage;
+  const std::int64_t encoder_layers = sees ? axes.integer("encoder_layers") : 0;
+  result.counted_layers = result.layers + encoder_layers;
+  const std::int64_t dense =
+      (axes.holds("modules", "attn") ? 1 : 0) + (axes.holds("modules", "mlp") ? 1 : 0);
+  const std::int64_t encoder_parts = modules == 0               ? 1
+                                     : engine.one_graph_a_layer ? std::min<std::int64_t>(dense, 1)
+                                                                : dense;
+  const std::int64_t directions = axes.flag("freeze_vision_model") ? 1 : 2;
+  if (engine.captures_modules())
+    result.launches_per_step = 2 * parts * layer_passes +
+                               directions * encoder_parts * encoder_layers * result.microbatches;
   // A graph of delayed weight gradients exists for each layer that has captured linear layers:
   // those of attention, and those of the shared expert, which is captured with the router.
   const bool delayed = axes.holds("modules", "attn") ||

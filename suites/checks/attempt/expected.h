@@ -28,6 +28,7 @@ struct Expected {
   std::int64_t warmup_steps = 0;
   std::int64_t microbatches = 1;
   std::int64_t layers = 0;             // of a rank's pipeline stage
+  std::int64_t counted_layers = 0;     // and those of its vision encoder: all have a counter
   std::int64_t expert_layers = 0;      // those of them that have a router
   std::int64_t first_replay = 0;       // step index
   std::int64_t capture_step = 0;       // the graphs captured the inputs of this step
@@ -49,8 +50,11 @@ struct Expected {
 /// Whether a case has training steps, see Expected::trains.
 bool trains(const Axes& axes);
 
-/// Throws as Axes does.
-Expected expected(const Axes& axes);
+/// Whether a rank is on the first pipeline stage, which alone has a vision encoder.
+bool on_first_stage(const Axes& axes, int rank);
+
+/// What is expected of a rank on the first stage, or of one on another stage. Throws as Axes does.
+Expected expected(const Axes& axes, bool first_stage = true);
 
 /// A part of the model whose forward the backward pass runs again, named as in `recompute` lines.
 struct RecomputedPart {

@@ -21,7 +21,10 @@ std::string at_step(const std::optional<std::int64_t>& step) {
 }  // namespace
 
 Judgement::Judgement(std::string_view check, const Attempt& attempt)
-    : check_(check), attempt_(attempt), expected_(checks::expected(attempt.axes)) {}
+    : check_(check),
+      attempt_(attempt),
+      expected_(checks::expected(attempt.axes)),
+      of_later_stages_(checks::expected(attempt.axes, /*first_stage=*/false)) {}
 
 std::string Judgement::repro() const {
   return concat("./graphproof repro ", attempt_.context.run_id, "/", attempt_.context.case_id);

@@ -35,7 +35,12 @@ class Judgement {
   /// Whether the result is already certain, by has_replays() or not_applicable().
   bool settled() const { return settled_.has_value(); }
 
+  /// What is expected of every rank, and what of one: with a vision encoder its layers and launches
+  /// depend on the stage.
   const Expected& expected() const { return expected_; }
+  const Expected& expected_of(const RankFiles& files) const {
+    return on_first_stage(attempt_.axes, files.rank) ? expected_ : of_later_stages_;
+  }
 
   /// A rank's lines of a kind, in file order: all, those of an arm, or those of a step of an arm.
   /// If a line of that kind is damaged, the check cannot pass, because the line may have held
@@ -106,7 +111,7 @@ class Judgement {
 
   std::string check_;
   const Attempt& attempt_;
-  Expected expected_;
+  Expected expected_, of_later_stages_;
   std::optional<record::CheckResult> settled_;
   std::optional<Defect> defect_, missing_;
   std::optional<Defect> damage_;  // of a line whose kind the check asked for

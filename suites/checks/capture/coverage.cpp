@@ -17,14 +17,14 @@ template <class Line>
 bool has_counters(Judgement& judgement, const RankFiles& files, const Line& line,
                   std::optional<std::int64_t> step, const std::string& where) {
   const std::size_t before = line.counter_before.size(), after = line.counter_after.size();
-  const std::size_t layers = judgement.expected().layers > 0 ? judgement.expected().layers : before;
+  const auto counted = static_cast<std::size_t>(judgement.expected_of(files).counted_layers);
+  const std::size_t layers = counted > 0 ? counted : before;
   if (layers > 0 && before == layers && after == layers) return true;
   judgement.defect({.rank = files.rank,
                     .step = step,
                     .what = concat("layer counters around ", where, " are missing"),
                     .got = concat(shown(line.counter_before), " and ", shown(line.counter_after)),
-                    .want = concat("a count for each of ", judgement.expected().layers,
-                                   " layers, before and after"),
+                    .want = concat("a count for each of ", counted, " layers, before and after"),
                     .why = "a layer without a count may not have run"});
   return false;
 }

@@ -79,5 +79,22 @@ TEST(Coverage, Rows) {
       });
 }
 
+TEST(Coverage, TheFirstStageCountsTheLayersOfItsVisionEncoderToo) {
+  const nlohmann::json axes = {
+      {"impl", "local"}, {"model", "vlm"}, {"pp", 2}, {"microbatches", 4}, {"encoder_layers", 3}};
+  ASSERT_EQ(judge_one("D18.coverage", axes, [](Attempt&) {}).result, record::Result::pass);
+  for (const auto& [rank, layers] : {std::pair{0, 4}, {1, 1}}) {
+    const record::CheckResult result = judge_one("D18.coverage", axes, [&](Attempt& a) {
+      set(a, {.rank = rank, .kind = "replay", .arm = "lockstep_graph", .step = 3}, "counter_after",
+          Counters(2, 16));
+    });
+    EXPECT_EQ(result.result, record::Result::fail);
+    EXPECT_NE(record::to_text(result.message)
+                  .find("a count for each of " + std::to_string(layers) + " layers"),
+              std::string::npos)
+        << record::to_text(result.message);
+  }
+}
+
 }  // namespace
 }  // namespace graphproof::checks

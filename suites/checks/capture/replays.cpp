@@ -61,7 +61,8 @@ record::CheckResult replays(Judgement& judgement, const Attempt& attempt) {
   if (!judgement.has_replays()) return judgement.result("", "");
   Expected expected = judgement.expected();
   for (const RankFiles& files : attempt.ranks) {
-    if (compiler_captures(attempt.axes)) expected = expected_of_compiler(judgement, files);
+    expected = compiler_captures(attempt.axes) ? expected_of_compiler(judgement, files)
+                                               : judgement.expected_of(files);
     for (const auto& [arm, step] : watched_replays(attempt, expected))
       if (!judgement.first<ReplayLine>(files, arm, step))
         judgement.absent<ReplayLine>(files, concat("of arm ", arm), step);

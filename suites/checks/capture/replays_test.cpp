@@ -97,5 +97,31 @@ TEST(Replays, RowsOfTheCompilerWhoseGraphsNobodyCanCountAhead) {
              });
 }
 
+TEST(Replays, OnlyTheFirstStageLaunchesTheGraphsOfAVisionEncoder) {
+  struct Row {
+    bool frozen;
+    int rank, launches;  // in a step
+  };
+  // Four microbatches, one layer of the decoder on each stage, three layers of the encoder.
+  for (const Row& row : {Row{false, 0, 4 * (2 + 2 * 3)}, Row{true, 0, 4 * (2 + 3)},
+                         Row{false, 1, 4 * 2}, Row{true, 1, 4 * 2}}) {
+    const nlohmann::json axes = {{"impl", "transformer_engine"},
+                                 {"model", "vlm"},
+                                 {"pp", 2},
+                                 {"microbatches", 4},
+                                 {"encoder_layers", 3},
+                                 {"freeze_vision_model", row.frozen}};
+    ASSERT_EQ(judge_one("D43.replays", axes, [](Attempt&) {}).result, record::Result::pass);
+    for (const int more : {0, 1}) {
+      const record::CheckResult result = judge_one("D43.replays", axes, [&](Attempt& a) {
+        set(a, {.rank = row.rank, .kind = "replay", .arm = "lockstep_graph", .step = 3}, "replays",
+            2 * row.launches + more);
+      });
+      EXPECT_EQ(result.result, more == 0 ? record::Result::pass : record::Result::fail)
+          << "rank " << row.rank << ": " << record::to_text(result.message);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace graphproof::checks

@@ -91,7 +91,9 @@ record::CheckResult modules_warmed_up(Judgement& judgement, const Attempt& attem
       // A recorded step does not count as a warm-up; the eager steps of the other engines do.
       const std::int64_t recorded = engine.records_first_step ? expected.forwards_per_step : 0;
       const std::int64_t reported = capture.warmups.value_or(0), wanted = recorded + reported;
-      if (reported > 0 && runs->forwards >= wanted && runs->backwards >= wanted) {
+      // The parts of a frozen encoder have no backward.
+      const bool frozen = attempt.axes.flag("freeze_vision_model") && of_vision_encoder(capture);
+      if (reported > 0 && runs->forwards >= wanted && (frozen || runs->backwards >= wanted)) {
         judgement.confirm(files.rank);
         continue;
       }

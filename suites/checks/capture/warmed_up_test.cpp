@@ -46,6 +46,23 @@ TEST(WarmedUp, OfLocalTheOptimizerRunsOnceBeforeItsCaptureAndItsModulesAsAsked) 
   }
 }
 
+TEST(ModulesWarmedUp, PartsOfAFrozenEncoderHaveNoBackward) {
+  const Where capture{.rank = 0, .kind = "capture", .arm = "solo_graph"};
+  for (const auto& [frozen, graph, word] :
+       {std::tuple{true, "vision.layers.0.layer.forward", "pass"},
+        {false, "vision.layers.0.layer.forward", "fail"},
+        {true, "layers.0.layer.forward", "fail"}}) {
+    const record::CheckResult result = judge_one(
+        "D37.modules_warmed_up",
+        {{"impl", "local"}, {"model", "vlm"}, {"freeze_vision_model", frozen}}, [&](Attempt& a) {
+          set(a, capture, "graph", graph);
+          set(a, capture, "module_runs", {{"forwards", 3}, {"backwards", 0}});
+        });
+    EXPECT_EQ(record::name(result.result), word)
+        << graph << " " << frozen << ": " << record::to_text(result.message);
+  }
+}
+
 TEST(ModulesWarmedUp, Rows) {
   const Where capture{.rank = 1, .kind = "capture", .arm = "solo_graph"};
   const auto runs = [=](std::int64_t forwards, std::int64_t backwards) {

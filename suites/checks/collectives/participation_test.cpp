@@ -48,5 +48,18 @@ TEST(Participation, Rows) {
              });
 }
 
+TEST(Participation, OfAVisionEncoderHoldsWithinEachStage) {
+  const nlohmann::json axes = {
+      {"impl", "local"}, {"model", "vlm"}, {"pp", 2}, {"dp", 2}, {"microbatches", 4}};
+  EXPECT_EQ(judge_one("D26.participation", axes, [](Attempt&) {}).result, record::Result::pass);
+  for (const int rank : {1, 3}) {
+    const record::CheckResult result = judge_one("D26.participation", axes, [&](Attempt& a) {
+      set(a, {.rank = rank, .kind = "replay", .arm = "lockstep_graph", .step = 3}, "replays", 1);
+    });
+    EXPECT_EQ(result.result, record::Result::fail);
+    EXPECT_EQ(result.rank, rank);
+  }
+}
+
 }  // namespace
 }  // namespace graphproof::checks

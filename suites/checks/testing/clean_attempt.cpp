@@ -34,7 +34,7 @@ class RankScript {
  public:
   RankScript(const Attempt& attempt, int rank, std::int64_t revision)
       : attempt_(attempt),
-        plan_(expected(attempt.axes)),
+        plan_(expected(attempt.axes, on_first_stage(attempt.axes, rank))),
         revision_(revision),
         control_(control_arms(attempt.axes, revision)),
         rank_(rank),
@@ -433,8 +433,9 @@ class RankScript {
   }
 
   std::vector<std::int64_t> forwards(std::int64_t steps) const {
-    return std::vector<std::int64_t>(static_cast<std::size_t>(plan_.trains ? plan_.layers : 0),
-                                     steps * plan_.microbatches);
+    return std::vector<std::int64_t>(
+        static_cast<std::size_t>(plan_.trains ? plan_.counted_layers : 0),
+        steps * plan_.microbatches);
   }
   void capture(const char* arm) {
     capture(arm, "training");

@@ -49,7 +49,7 @@ record::CheckResult resume(Judgement& judgement, const Attempt& attempt) {
   for (const RankFiles& files : attempt.ranks) {
     for (const ArmPair& pair : kPairs)
       judge_final_comparison(judgement, files, pair, judgement.expected().steps - 1);
-    judge_replays(judgement, files, want);
+    judge_replays(judgement, files, resumed(judgement.expected_of(files)));
   }
   return judgement.result(
       concat("steps from ", want.first_step, " on equal on ", attempt.ranks.size(), " ranks, with ",
