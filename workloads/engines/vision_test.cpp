@@ -1,0 +1,213 @@
+// The vision encoder under every engine: its parts are graphs of their own, with or without a
+// backward, padding has no influence, images may come late, and the faults have their effects.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "workloads/engines/step/static_inputs.h"
+#include "workloads/testing/twin_steps.h"
+
+namespace graphproof::engines::vision_test {
+namespace {
+
+using fixtures::Fault;
+using workloads::ImageCounts;
+using workloads::ModelConfig;
+
+constexpr std::int64_t kWarmup = 2, kSteps = 6;
+
+ModelConfig vlm(ImageCounts counts = ImageCounts::variable, bool frozen = false) {
+  return {.hidden = 32,
+          .heads = 4,
+          .kv_groups = 2,
+          .ffn = 64,
+          .vocab = 64,
+          .seq_length = 12,
+          .microbatches = 2,
+          .encoder_layers = 3,
+          .images = 2,
+          .image_counts = counts,
+          .freeze_vision_model = frozen};
+}
+
+std::vector<bool> equal_steps(const std::string& impl, const ModelConfig& model, Fault fault) {
+  TwinSteps twins(model, {}, {.impl = impl, .warmup_steps = kWarmup}, fault);
+  std::vector<bool> equal;
+  for (std::int64_t i = 0; i < kSteps; ++i) equal.push_back(twins.step(i).equal);
+  twins.graph->drop_graphs();
+  return equal;
+}
+
+/// The names of the graphs of the encoder, sorted.
+std::vector<std::string> encoder_graphs(const Witness& witness) {
+  std::vector<std::string> graphs;
+  for (const CaptureReport& report : witness.reports)
+    if (report.graph.starts_with("vision.")) graphs.push_back(report.graph);
+  std::ranges::sort(graphs);
+  return graphs;
+}
+
+TEST(Vision, EveryEngineReplaysItBitForBitWhateverImagesCome) {
+  for (const EngineTraits& engine : kEngineTraits)
+    for (const ImageCounts counts : {ImageCounts::fixed, ImageCounts::variable, ImageCounts::late})
+      for (const bool frozen : {false, true}) {
+        if (!engine.captures()) continue;
+        const std::string impl(engine.impl);
+        SCOPED_TRACE(impl + ", image counts " + std::to_string(static_cast<int>(counts)) +
+                     (frozen ? ", frozen" : ""));
+        TwinSteps twins(vlm(counts, frozen), {}, {.impl = impl, .warmup_steps = kWarmup});
+        for (std::int64_t i = 0; i < kSteps; ++i)
+          EXPECT_EQ(difference(twins.step(i)), "") << "step " << i;
+        const Counters counters = twins.graph->counters();
+        EXPECT_EQ(counters.replays,
+                  (kSteps - engine.eager_steps(kWarmup)) * counters.launches_per_step);
+        EXPECT_EQ(counters.captures, counters.graphs);
+        EXPECT_EQ(counters.out_of_order, 0);
+        EXPECT_EQ(workloads::on_host(twins.graph_step().layer_counter()),
+                  std::vector<float>(5, 2 * kSteps));
+        EXPECT_EQ(twins.witness.canaries, 0);
+        EXPECT_TRUE(twins.witness.moved_tensors.empty());
+        EXPECT_TRUE(twins.witness.changed_by.empty());
+        twins.graph->drop_graphs();
+      }
+}
+
+TEST(Vision, PartsOfTheEncoderAreGraphsOfTheirOwnAndOfAFrozenOneForwardsAlone) {
+  for (const char* impl : {"local", "transformer_engine", "callables"})
+    for (const bool frozen : {false, true}) {
+      SCOPED_TRACE(std::string(impl) + (frozen ? ", frozen" : ""));
+      TwinSteps twins(
+          vlm(ImageCounts::variable, frozen), {},
+          {.impl = impl, .modules = {workloads::ModuleKind::attn}, .warmup_steps = kWarmup});
+      for (std::int64_t i = 0; i < 4; ++i) EXPECT_EQ(difference(twins.step(i)), "") << "step " << i;
+      std::vector<std::string> want;
+      for (const char* layer : {"0", "1", "2"})
+        for (const char* direction : {"backward", "forward"})
+          if (!frozen || direction == std::string("forward"))
+            want.push_back(std::string("vision.layers.") + layer + ".attn." + direction);
+      EXPECT_EQ(encoder_graphs(twins.witness), want);
+      // Two layers of the decoder, three of the encoder, two microbatches.
+      EXPECT_EQ(twins.graph->counters().launches_per_step, 2 * (2 * 2 + (frozen ? 1 : 2) * 3));
+      twins.graph->drop_graphs();
+    }
+}
+
+TEST(Vision, AFrozenEncoderKeepsItsParametersAndHasNoGradients) {
+  TwinSteps twins(vlm(ImageCounts::fixed, /*frozen=*/true), {},
+                  {.impl = "local", .warmup_steps = kWarmup});
+  const auto frozen = twins.graph_step().frozen();
+  ASSERT_FALSE(frozen.empty());
+  std::vector<std::vector<float>> before;
+  for (const auto& one : frozen) before.push_back(workloads::on_host(one.tensor));
+  for (std::int64_t i = 0; i < 4; ++i) (void)twins.step(i);
+  for (std::size_t i = 0; i < frozen.size(); ++i) {
+    EXPECT_EQ(workloads::on_host(frozen[i].tensor), before[i]) << frozen[i].name;
+    EXPECT_FALSE(frozen[i].tensor.grad().defined()) << frozen[i].name;
+  }
+  for (const auto& gradient : twins.graph_step().gradients())
+    EXPECT_EQ(gradient.name.starts_with("grad:vision."),
+              gradient.name == "grad:vision.projection.weight")
+        << gradient.name;
+  twins.graph->drop_graphs();
+}
+
+TEST(Vision, WhatPaddingHoldsMakesNoDifference) {
+  for (const char* impl : {"none", "local", "transformer_engine", "full_iteration"}) {
+    SCOPED_TRACE(impl);
+    TwinSteps twins(vlm(), {}, {.impl = impl, .warmup_steps = kWarmup});
+    for (std::int64_t i = 0; i < kSteps; ++i) {
+      const auto batch = twins.batch(i);
+      twins.eager->step(batch, 0.1);
+      twins.graph->step(workloads::with_image_padding(batch, 3), 0.1);
+      twins.device().synchronize();
+      EXPECT_EQ(difference(fixtures::compare(twins.eager->outputs(), twins.graph->outputs())), "")
+          << "step " << i;
+    }
+    twins.graph->drop_graphs();
+  }
+}
+
+TEST(Vision, ABatchThatGainsImagesAfterTheCaptureIsRefused) {
+  TwinSteps twins(vlm(), {}, {.impl = "full_iteration", .warmup_steps = kWarmup});
+  faults::FaultHooks sound;
+  StaticInputs inputs(std::nullopt, sound);
+  workloads::Batch without = twins.batch(0);
+  without.patches.clear();
+  without.images.clear();
+  without.image_rows.clear();
+  inputs.load(without);
+  try {
+    inputs.load(twins.batch(1));
+    FAIL() << "accepted";
+  } catch (const std::invalid_argument& error) {
+    EXPECT_EQ(std::string(error.what()),
+              "static inputs: got 2 tensors patches; want 0; why: the graph reads what its first "
+              "batch had, and would never read the others; next: give every batch the same "
+              "tensors, those of missing images with padding alone");
+  }
+}
+
+TEST(Vision, MoreImageTokensThanTheCapturedLengthAreRefused) {
+  TwinSteps twins(vlm(), {}, {.impl = "none"});
+  workloads::Batch batch = twins.batch(0);
+  for (at::Tensor& patches : batch.patches) patches = patches.repeat({2, 1});
+  try {
+    twins.graph->step(batch, 0.1);
+    FAIL() << "accepted";
+  } catch (const std::invalid_argument& error) {
+    EXPECT_NE(std::string(error.what()).find("got 32 image tokens; want 16"), std::string::npos)
+        << error.what();
+    EXPECT_NE(std::string(error.what()).find("rule B21"), std::string::npos) << error.what();
+  }
+}
+
+using Equal = std::vector<bool>;
+
+TEST(VisionFaults, ChangeReplaysAloneOrAllStepsAsTheTableSays) {
+  struct Row {
+    Fault fault;
+    const char* impl;
+    ModelConfig model;
+    Equal equal;
+  };
+  const ModelConfig fixed = vlm(ImageCounts::fixed), late = vlm(ImageCounts::late);
+  const Equal replays_differ{true, true, false, false, false, false};
+  for (const Row& row :
+       {Row{Fault::image_count_by_value,
+            "full_iteration",
+            late,
+            {true, true, true, false, false, false}},
+        Row{Fault::image_boundaries_lost_in_capture, "transformer_engine", fixed, replays_differ},
+        Row{Fault::image_boundaries_lost_in_capture,
+            "local",
+            fixed,
+            {true, false, false, false, false, false}},
+        Row{Fault::encoder_images_not_copied, "transformer_engine", fixed, replays_differ},
+        Row{Fault::late_images_not_read,
+            "full_iteration",
+            late,
+            {true, true, true, false, false, false}},
+        Row{Fault::encoder_gradient_lost, "none", fixed, Equal(kSteps, false)},
+        Row{Fault::frozen_encoder_updated, "none", vlm(ImageCounts::fixed, /*frozen=*/true),
+            Equal(kSteps, false)}}) {
+    SCOPED_TRACE(std::string(row.impl) + ", fault " + std::to_string(static_cast<int>(row.fault)));
+    EXPECT_EQ(equal_steps(row.impl, row.model, row.fault), row.equal);
+    EXPECT_EQ(equal_steps(row.impl, row.model, Fault::none), Equal(kSteps, true));
+  }
+}
+
+TEST(VisionFaults, M332LetsPaddingChangeTheResult) {
+  for (const Fault fault : {Fault::none, Fault::image_padding_read_as_image}) {
+    TwinSteps one(vlm(), {}, {.impl = "none"}, fault), other(vlm(), {}, {.impl = "none"}, fault);
+    one.graph->step(one.batch(0), 0.1);
+    other.graph->step(workloads::with_image_padding(other.batch(0), 3), 0.1);
+    one.device().synchronize();
+    EXPECT_EQ(fixtures::compare(one.graph->outputs(), other.graph->outputs()).equal,
+              fault == Fault::none);
+  }
+}
+
+}  // namespace
+}  // namespace graphproof::engines::vision_test

@@ -1,0 +1,169 @@
+// Faults in the vision encoder and its images.
+#include <algorithm>
+
+#include "fixtures/comm/collectives.h"
+#include "workloads/faults/planted.h"
+#include "workloads/training/data.h"
+#include "workloads/training/train_step.h"
+
+namespace graphproof::faults {
+namespace {
+
+using workloads::ModuleBody, workloads::ModuleCall;
+
+/// The padding of images counts as a part of the first one.
+class PaddingReadAsImage final : public Planted {
+ public:
+  at::Tensor image_numbers(const at::Tensor& numbers) override { return numbers.clamp_min(0); }
+};
+
+/// The number of images is read on the host, so the graph holds that of the step before its
+/// capture.
+class ImageCountByValue final : public Planted {
+ public:
+  at::Tensor image_numbers(const at::Tensor& numbers) override {
+    if (recording()) return kept_;
+    return kept_ = numbers.clone();
+  }
+
+ private:
+  at::Tensor kept_;
+};
+
+/// A fault in the parts of the encoder.
+class EncoderFault : public PartFault {
+ public:
+  void plan_step(const StepPlan& plan) override {
+    PartFault::plan_step(plan);
+    first_ = plan.config.layers;
+  }
+
+ protected:
+  bool of_encoder(const ModuleCall& call) const { return call.layer >= first_; }
+  std::int64_t first_ = 0;  // the number of the encoder's first layer
+};
+
+/// The captured parts do not know where an image ends (rule B22).
+class ImageBoundariesLost final : public EncoderFault {
+ public:
+  Tensors run(const ModuleCall& call, const Tensors& inputs, const Tensors& parameters,
+              const ModuleBody& body) override {
+    if (!of_encoder(call) || inputs.size() < 2)
+      return PartFault::run(call, inputs, parameters, body);
+    return PartFault::run(call, inputs, parameters, [this, body](const Tensors& given) {
+      return body({given[0], recording() ? given[1].clamp_max(0) : given[1]});
+    });
+  }
+};
+
+/// Replays of the encoder's first part find the images of the previous microbatch in their static
+/// input.
+class ImagesNotCopied final : public EncoderFault {
+ public:
+  std::unique_ptr<Engine> make_engine(const EngineParts& parts, const MakeEngine& make) override {
+    auto engine = make(parts.config, parts.device, parts.observer);
+    made_ = engine.get();
+    return engine;
+  }
+  Tensors run(const ModuleCall& call, const Tensors& inputs, const Tensors& parameters,
+              const ModuleBody& body) override {
+    if (call.layer != first_ || recording() || !made_ || made_->counters().graphs == 0)
+      return PartFault::run(call, inputs, parameters, body);
+    Tensors stale = inputs;
+    // The difference is zero and keeps the gradient of the input.
+    if (previous_.defined()) stale[0] = inputs[0] - inputs[0].detach() + previous_;
+    previous_ = inputs[0].detach().clone();
+    return PartFault::run(call, stale, parameters, body);
+  }
+
+ private:
+  Engine* made_ = nullptr;
+  at::Tensor previous_;
+};
+
+/// Nothing of the loss's gradient reaches the encoder.
+class EncoderGradientLost final : public Planted {
+ public:
+  at::Tensor image_tokens(const at::Tensor& tokens) override { return tokens.detach(); }
+};
+
+/// Weight decay reaches the parameters that are frozen.
+class FrozenEncoderUpdated final : public Planted {
+ public:
+  std::unique_ptr<Engine> make_engine(const EngineParts& parts, const MakeEngine& make) override {
+    return std::make_unique<Decays>(make(parts.config, parts.device, parts.observer), parts.step);
+  }
+
+ private:
+  class Decays final : public ForwardingEngine {
+   public:
+    Decays(std::unique_ptr<Engine> engine, workloads::TrainStep& step)
+        : ForwardingEngine(std::move(engine)), step_(step) {}
+    void step(const workloads::Batch& batch, double learning_rate) override {
+      engine_->step(batch, learning_rate);
+      for (const NamedTensor& one : step_.frozen())
+        at::Tensor(one.tensor).mul_(1 - 0.01 * learning_rate);
+    }
+
+   private:
+    workloads::TrainStep& step_;
+  };
+};
+
+/// Images that the first microbatches did not have get new memory, which the graph does not read.
+class LateImagesNotRead final : public Planted {
+ public:
+  bool rebinds_inputs(workloads::Batch& inputs, const workloads::Batch& fresh) override {
+    for (const auto& [name, part] : workloads::kBatchParts) {
+      const bool of_images = part == &workloads::Batch::patches ||
+                             part == &workloads::Batch::images ||
+                             part == &workloads::Batch::image_rows;
+      if (of_images) {
+        read_by_graph_.push_back(inputs.*part);
+        inputs.*part = fresh.*part;
+      }
+      for (std::size_t m = 0; !of_images && m < (fresh.*part).size(); ++m)
+        (inputs.*part)[m].copy_((fresh.*part)[m], /*non_blocking=*/true);
+    }
+    return true;
+  }
+
+ private:
+  std::vector<Tensors> read_by_graph_;
+};
+
+/// The encoder's captures begin with a barrier of all stages, of which only the first one captures
+/// an encoder.
+class BarrierOfCapturingStage final : public Planted {
+ public:
+  void before_capture(const engines::CaptureParts&, engines::CaptureRequest& request) override {
+    if (!request.graph.starts_with("vision.") || layout().pp_group.empty()) return;
+    comm::all_reduce_(at::zeros({1}, at::TensorOptions().device(device().torch_device())),
+                      layout().pp_group);
+  }
+};
+
+}  // namespace
+
+std::shared_ptr<FaultHooks> image_padding_read_as_image() {
+  return std::make_shared<PaddingReadAsImage>();
+}
+std::shared_ptr<FaultHooks> image_count_by_value() { return std::make_shared<ImageCountByValue>(); }
+std::shared_ptr<FaultHooks> image_boundaries_lost_in_capture() {
+  return std::make_shared<ImageBoundariesLost>();
+}
+std::shared_ptr<FaultHooks> encoder_gradient_lost() {
+  return std::make_shared<EncoderGradientLost>();
+}
+std::shared_ptr<FaultHooks> frozen_encoder_updated() {
+  return std::make_shared<FrozenEncoderUpdated>();
+}
+std::shared_ptr<FaultHooks> encoder_images_not_copied() {
+  return std::make_shared<ImagesNotCopied>();
+}
+std::shared_ptr<FaultHooks> late_images_not_read() { return std::make_shared<LateImagesNotRead>(); }
+std::shared_ptr<FaultHooks> barrier_of_capturing_stage() {
+  return std::make_shared<BarrierOfCapturingStage>();
+}
+
+}  // namespace graphproof::faults
