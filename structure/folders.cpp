@@ -41,7 +41,7 @@ const std::vector<Folder>& folders() {
        {"fixtures/device"},
        {"fixtures/tensors"}},
       {"fixtures/inspect",
-       "Host copies, digests, comparison, poison and addresses of tensors.",
+       "Host copies, digests, comparison, poison and addresses of tensors; nodes of two captures.",
        {"fixtures/device", "fixtures/tensors"},
        {"fixtures/testing"}},
       {"fixtures/probe",
