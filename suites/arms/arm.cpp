@@ -9,6 +9,7 @@
 #include "fixtures/inspect/poison.h"
 #include "fixtures/inspect/tensor_digest.h"
 #include "fixtures/tensors/torch.h"
+#include "suites/arms/second_capture.h"
 #include "suites/case/learning_rate.h"
 #include "suites/case/rank_lines.h"
 #include "suites/case/step_lines.h"
@@ -71,8 +72,9 @@ Arm::Arm(const CaseParts& parts, std::string name, std::string impl, Watch watch
          const std::vector<NamedTensor>& eager)
     : parts_(parts),
       name_(std::move(name)),
+      impl_(std::move(impl)),
       watch_(watch),
-      graphs_(engines::traits_of(impl).captures()),
+      graphs_(engines::traits_of(impl_).captures()),
       device_(parts.device) {
   parts_.scope.enter(Phase::build, name_, 0);
   const c10::StreamGuard guard(parts_.stream);
@@ -88,11 +90,20 @@ Arm::Arm(const CaseParts& parts, std::string name, std::string impl, Watch watch
     device_.watch_operands();
     observer_ = std::move(observer);
   }
-  engine_ = engines::make_engine(engine_config(config, std::move(impl)), device_, parts_.stream,
-                                 *step_, observer_.get());
+  engine_ = engines::make_engine(engine_config(config, impl_), device_, parts_.stream, *step_,
+                                 observer_.get());
 }
 
 Arm::~Arm() = default;
+
+void Arm::capture_again(std::int64_t index, const StepInput& input) {
+  run_second_capture(parts_,
+                     {.arm = name_,
+                      .engine = engine_config(parts_.config, impl_),
+                      .step = *step_,
+                      .graphs = observer_->nodes()},
+                     index, input);
+}
 
 workloads::Checkpoint Arm::checkpoint() {
   const c10::StreamGuard guard(parts_.stream);
@@ -138,7 +149,10 @@ Snapshot Arm::run(std::int64_t index, const StepInput& input) {
     if (replay) {
       write_poison(index, outputs(), *replay, device_.counts().replays - before.replays);
     }
-    if (const auto operands = device_.take_operands())
+    const auto operands = device_.take_operands();
+    if (operands && !operands->freed.empty())
+      parts_.scope.doubt("arm " + name_ + " replayed on memory that was freed");
+    if (operands)
       parts_.scope.write(record::OperandsLine{
           .arm = name_, .step = index, .blocks = operands->blocks, .freed = operands->freed});
   }
@@ -242,6 +256,7 @@ void Arm::write_rng(std::int64_t index, const Before& before) {
 void Arm::write_replay(std::int64_t index, const std::vector<std::int64_t>& counter_before,
                        std::int64_t fallbacks) {
   const GraphCounts& counts = device_.counts();
+  if (fallbacks > 0) parts_.scope.doubt("arm " + name_ + " did not replay a step");
   parts_.scope.write(record::ReplayLine{
       .arm = name_,
       .graph = parts_.config.engine.impl,
@@ -287,17 +302,18 @@ void Arm::write_poison(std::int64_t index, const std::vector<NamedTensor>& left,
       std::count_if(compared.begin(), compared.end(), [&](const NamedTensor& tensor) {
         return replay.poisoned.contains(device_.address(tensor.tensor));
       });
-  parts_.scope.write(
-      record::PoisonLine{.arm = name_,
-                         .step = index,
-                         .outputs = poisoned,
-                         .compared = std::ssize(compared),
-                         .bytes = replay.poisoned_bytes,
-                         .canary_words = replay.canary_words + fixtures::canary_words(compared),
-                         .launches = launches,
-                         .announced = replay.announced,
-                         .inspected = replay.inspected,
-                         .unregistered = std::move(unregistered)});
+  const std::int64_t canary_words = replay.canary_words + fixtures::canary_words(compared);
+  if (canary_words > 0) parts_.scope.doubt("a replay of arm " + name_ + " left outputs unwritten");
+  parts_.scope.write(record::PoisonLine{.arm = name_,
+                                        .step = index,
+                                        .outputs = poisoned,
+                                        .compared = std::ssize(compared),
+                                        .bytes = replay.poisoned_bytes,
+                                        .canary_words = canary_words,
+                                        .launches = launches,
+                                        .announced = replay.announced,
+                                        .inspected = replay.inspected,
+                                        .unregistered = std::move(unregistered)});
 }
 
 void Arm::vote_if_not_captured() {

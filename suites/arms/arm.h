@@ -64,6 +64,12 @@ class Arm {
   /// `replay` line.
   void finish(std::int64_t last);
 
+  /// Before the first step of a graph arm: the nodes of its graphs are kept for capture_again().
+  void keep_nodes() { device_.keep_nodes(); }
+  /// After the last step: captures the arm's graphs a second time, in step `index`
+  /// (second_capture.h).
+  void capture_again(std::int64_t index, const StepInput& input);
+
   /// Between two steps: evaluates a batch, waits for it and returns its losses. Its launches and
   /// captures do not count for a step.
   Snapshot evaluate(std::int64_t index, const workloads::Batch& batch);
@@ -101,7 +107,7 @@ class Arm {
   void note_captures();
 
   CaseParts parts_;
-  const std::string name_;
+  const std::string name_, impl_;
   const Watch watch_;
   const bool graphs_;
   WatchedDevice device_;

@@ -62,6 +62,7 @@ bool write_comparison(const CaseParts& parts, const std::string& left, const std
                            .equal = compared.equal,
                            .mismatch = std::nullopt};
   if (compared.mismatch) line.mismatch = mismatch_of(*compared.mismatch);
+  if (!compared.equal) parts.scope.doubt(right + " differs from " + left);
   parts.scope.write(line);
   return compared.equal;
 }

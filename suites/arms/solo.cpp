@@ -21,6 +21,13 @@ double ms_since(Clock::time_point begin) {
   return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
 }
 
+/// Inputs with which nothing was captured; those of the capture if there are no others.
+const StepInput& other_inputs(const std::vector<StepInput>& inputs) {
+  const auto other = std::find_if(inputs.begin(), inputs.end(),
+                                  [](const StepInput& input) { return input.word != "capture"; });
+  return other == inputs.end() ? inputs.front() : *other;
+}
+
 /// The arm that has run the same steps, its results, and the name of the comparison.
 struct Repeated {
   std::string arm, compared;
@@ -43,10 +50,14 @@ class SoloArm {
     {
       Arm arm(parts_, name_, impl_, Watch::free, eager_outputs_);
       write_memory("built", 0);
-      if (arm.graphs()) parts_.scope.boundary(Phase::capture);
+      if (arm.graphs()) {
+        parts_.scope.boundary(Phase::capture);
+        arm.keep_nodes();
+      }
       const std::int64_t last = run_steps(arm, inputs);
       arm.finish(last);
       arm.vote_if_not_captured();
+      if (arm.graphs()) arm.capture_again(last + 1, other_inputs(inputs));
       parts_.scope.enter(Phase::teardown_graph, name_, last);
       arm.drop_graphs();
     }

@@ -37,8 +37,9 @@ inline constexpr std::int64_t kSoloTimedSteps = 3;
 void run_solo_eager(const CaseParts& parts, const std::vector<StepInput>& inputs,
                     const History& eager_a);
 
-/// Runs solo_graph, compares it with lockstep_graph (comparison graph_repeats) and destroys it. The
-/// compared steps run without poison. `eager`: outputs of an arm that outlives it, see Arm.
+/// Runs solo_graph, compares it with lockstep_graph (comparison graph_repeats), captures its graphs
+/// a second time (second_capture.h) and destroys it. The compared steps run without poison.
+/// `eager`: outputs of an arm that outlives it, see Arm.
 void run_solo_graph(const CaseParts& parts, const std::vector<StepInput>& inputs,
                     const History& lockstep_graph, std::vector<fixtures::NamedTensor> eager);
 

@@ -61,6 +61,12 @@ class CaseScope {
   record::EvidenceWriter& evidence() { return evidence_; }
   Phase phase() const { return phase_; }
   const std::string& arm() const { return arm_; }
+  /// Notes that something is wrong with the graphs of the case, so that their nodes are worth
+  /// keeping. The first reason is kept.
+  void doubt(const std::string& reason) {
+    if (doubt_.empty()) doubt_ = reason;
+  }
+  const std::string& doubts() const { return doubt_; }  // the first reason; empty without one
   std::string place() const;  // "phase replay, arm lockstep_graph, step 3"
 
   /// Sets the boundary of the next vote.
@@ -90,7 +96,7 @@ class CaseScope {
   fixtures::HeartbeatWriter& heartbeat_;
   Vote vote_;
   Phase phase_ = Phase::validate, boundary_ = Phase::init;
-  std::string arm_;
+  std::string arm_, doubt_;
   std::int64_t step_ = 0;
   Clock::time_point since_;
   std::vector<Spent> spent_;

@@ -60,6 +60,9 @@ void CaptureObserver::before_capture(const std::string& graph,
 void CaptureObserver::after_capture(const engines::CaptureReport& report,
                                     const std::vector<fixtures::NamedTensor>& state) {
   const bool ok = report.status == "ok";
+  if (ok && watched_.counts().nodes)
+    nodes_.try_emplace(report.graph,
+                       CapturedNodes{.step = step_index_, .nodes = watched_.counts().nodes});
   scope_.write(record::CaptureLine{.arm = arm_,
                                    .graph = report.graph,
                                    .status = report.status,
@@ -122,6 +125,7 @@ std::vector<record::MovedTensor> ReplayObserver::moved(
 
 void ReplayObserver::write_addresses(const std::string& graph,
                                      std::vector<record::MovedTensor> moved) {
+  if (!moved.empty()) scope_.doubt("a tensor of graph " + graph + " of arm " + arm_ + " moved");
   scope_.write(record::AddressLine{.arm = arm_,
                                    .step = step_index_,
                                    .graph = graph,

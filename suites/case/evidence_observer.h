@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -24,6 +26,12 @@ std::vector<std::int64_t> layer_counts(capture::Device& device, workloads::Train
 std::string state_digest(const std::vector<fixtures::NamedTensor>& state,
                          fixtures::RngTracker& rng);
 
+/// The nodes of a graph, and the step in which it was captured.
+struct CapturedNodes {
+  std::int64_t step = 0;
+  std::shared_ptr<const capture::NodeList> nodes;
+};
+
 /// Writes the lines `capture` and `state`, and votes after each capture, before any rank replays.
 /// After the capture of a graph of the vision encoder ranks vote only if it failed, because stages
 /// without an encoder have no such capture and would be waited for. All references outlive the
@@ -43,6 +51,8 @@ class CaptureObserver : public engines::Observer {
   void at_step(std::int64_t step) { step_index_ = step; }
   std::int64_t step() const { return step_index_; }
   bool captured() const { return captured_; }
+  /// The first capture of each graph, by name; only of those whose nodes the device has kept.
+  const std::map<std::string, CapturedNodes>& nodes() const { return nodes_; }
 
  protected:
   CaseScope& scope_;
@@ -53,6 +63,7 @@ class CaptureObserver : public engines::Observer {
 
  private:
   std::string state_before_;
+  std::map<std::string, CapturedNodes> nodes_;
   bool captured_ = false;  // a capture has ended with a vote, successfully or not
 };
 

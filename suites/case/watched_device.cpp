@@ -24,6 +24,9 @@ class WatchedGraph final : public capture::ForwardingGraph {
     graph_->capture_end();
     ++counts_->captures_ended;
     counts_->delayed_branches += graph_->delayed_branches();
+    if (!counts_->keep_nodes) return;
+    const auto nodes = graph_->nodes();
+    counts_->nodes = nodes ? std::make_shared<capture::NodeList>(*nodes) : nullptr;
   }
   void replay() override {
     if (counts_->watch_operands) look_at_operands();

@@ -21,6 +21,8 @@ struct GraphCounts {
   std::int64_t delayed_branches = 0;  // of all graphs captured
   std::set<std::pair<std::uint64_t, std::uint64_t>> pools;  // that captures went into
   std::set<const void*> generators;                         // that were registered with a graph
+  bool keep_nodes = false;
+  std::shared_ptr<const capture::NodeList> nodes;  // of the latest capture; null if not kept
   bool watch_operands = false;
   std::optional<capture::Operands>
       operands;  // of the launches since take_operands(), each inspected just before it
@@ -34,6 +36,8 @@ class WatchedDevice final : public capture::ForwardingDevice {
   const GraphCounts& counts() const { return *counts_; }
   /// From now on the operands of each graph are inspected before every launch.
   void watch_operands() { counts_->watch_operands = true; }
+  /// From now on the nodes of each captured graph are read.
+  void keep_nodes() { counts_->keep_nodes = true; }
   std::optional<capture::Operands> take_operands() {
     return std::exchange(counts_->operands, std::nullopt);
   }

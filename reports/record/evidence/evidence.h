@@ -42,6 +42,10 @@ inline constexpr std::int64_t kEvidenceRevision = newest_revision(10, LineKinds(
 /// give details for the first mismatch only.
 inline constexpr std::int64_t kEvidenceCaseBytes = 200 * 1024;
 
+/// The limit for the nodes of a rank's graphs, which it leaves as text where something is wrong
+/// with them (bytes).
+inline constexpr std::size_t kNodeDumpBytes = 64 * 1024;
+
 /// "rank-3.evidence.jsonl".
 std::string evidence_file_name(int rank);
 
@@ -64,6 +68,7 @@ class EvidenceWriter {
   /// ran to its end.
   void end(bool complete, Phase last_phase, std::int64_t t_ms);
 
+  const std::filesystem::path& file() const { return file_; }
   std::int64_t lines() const;
   std::int64_t bytes() const;
 

@@ -765,6 +765,29 @@ class RankScript {
                                         : std::nullopt});
   }
   /// `repeats`: the arm whose steps it must repeat, from revision 5 on.
+  void second_capture(const char* arm, const char* graph) {
+    const std::map<std::string, std::int64_t> kinds{{"kernel", 380}, {"memcpy", 11}};
+    line(record::SecondCaptureLine{.arm = arm,
+                                   .graph = graph,
+                                   .step = plan_.capture_step,
+                                   .step_again = solo_steps(),
+                                   .learning_rate = rate(plan_.capture_step),
+                                   .learning_rate_again = rate(solo_steps()),
+                                   .nodes = 391,
+                                   .nodes_again = 391,
+                                   .kinds = kinds,
+                                   .kinds_again = kinds,
+                                   .edges = 395,
+                                   .edges_again = 395,
+                                   .arguments = 1730,
+                                   .values = 520,
+                                   .unclear = 0,
+                                   .unread = 0,
+                                   .differing = 0,
+                                   .ms = 9.5,
+                                   .found = {}});
+    vote(Phase::capture);
+  }
   void solo(const char* arm, const char* compared = "", const char* repeats = "") {
     if (!plan_.trains) return;
     const bool graph = std::string_view(arm) == "solo_graph";
@@ -779,6 +802,10 @@ class RankScript {
       compare(compared, repeats, arm, k);
     }
     line(record::BusyLine{.arm = arm, .step = solo_steps(), .device_ms = 1.8});
+    if (graph && revision_ >= 16) {
+      second_capture(arm, "training");
+      if (attempt_.axes.flag("optimizer_graph")) second_capture(arm, "optimizer");
+    }
     look(arm, "dropped", 0, 1 << 20);
     look(arm, "returned", 0, 0);
   }

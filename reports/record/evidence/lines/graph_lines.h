@@ -208,6 +208,97 @@ struct OperandsLine {
   }
 };
 
+/// One thing in which two captures of the same work differ.
+struct NodeDifference {
+  std::int64_t node = 0;
+  std::string name, what, first, second;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("node", &NodeDifference::node, "index of the node", 17, kCount);
+    field("name", &NodeDifference::name, "its kernel or operator; may be empty",
+          "aten::mul.Tensor");
+    field("what", &NodeDifference::what,
+          "what differs: nodes, kernel, launch, edges, number of arguments, or argument NAME",
+          "argument other", kFilled);
+    field("first", &NodeDifference::first, "in the first capture", "Double[] 1");
+    field("second", &NodeDifference::second, "in the second capture", "Double[] 0.5");
+  }
+};
+
+struct SecondCaptureLine {
+  static constexpr std::int64_t kSince = 16;
+  static constexpr std::string_view
+      kKind = "second_capture",
+      kDoc =
+          "A graph that an arm captured a second time, after the host had moved on to another step "
+          "with another learning rate and other inputs, compared with the first capture node by "
+          "node. An engine that captured a graph only once has 0 nodes for the other time.";
+  std::string arm, graph;
+  std::int64_t step = 0, step_again = 0;
+  double learning_rate = 0, learning_rate_again = 0;
+  std::int64_t nodes = 0, nodes_again = 0;
+  std::map<std::string, std::int64_t> kinds, kinds_again;
+  std::int64_t edges = 0, edges_again = 0, arguments = 0, values = 0, unclear = 0, unread = 0;
+  std::int64_t differing = 0;
+  double ms = 0;
+  std::vector<NodeDifference> found;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("arm", &SecondCaptureLine::arm, "the arm", "solo_graph", kFilled);
+    field("graph", &SecondCaptureLine::graph, "name of the graph", "training", kFilled);
+    field("step", &SecondCaptureLine::step, "step of the first capture, from 0", 2, kCount);
+    field("step_again", &SecondCaptureLine::step_again, "step of the second one", 11, kCount);
+    field("learning_rate", &SecondCaptureLine::learning_rate,
+          "learning rate of the host in the step of the first capture", 0.09);
+    field("learning_rate_again", &SecondCaptureLine::learning_rate_again,
+          "learning rate in that of the second one", 0.045);
+    field("nodes", &SecondCaptureLine::nodes, "nodes of the first capture", 391, kCount);
+    field("nodes_again", &SecondCaptureLine::nodes_again, "nodes of the second one", 391, kCount);
+    field("kinds", &SecondCaptureLine::kinds, "nodes of the first capture by type",
+          JsonText{R"({"kernel": 380, "memcpy": 11})"}, kCount);
+    field("kinds_again", &SecondCaptureLine::kinds_again, "nodes of the second one by type",
+          JsonText{R"({"kernel": 380, "memcpy": 11})"}, kCount);
+    field("edges", &SecondCaptureLine::edges, "edges between the nodes of the first capture", 395,
+          kCount);
+    field("edges_again", &SecondCaptureLine::edges_again, "edges of the second one", 395, kCount);
+    field("arguments", &SecondCaptureLine::arguments, "arguments of nodes that were compared", 1730,
+          kCount);
+    field("values", &SecondCaptureLine::values,
+          "of them numbers that the host passed by value; the others are memory", 520, kCount);
+    field("unclear", &SecondCaptureLine::unclear,
+          "arguments that differ in bytes that may be padding, which is no difference", 0, kCount);
+    field("unread", &SecondCaptureLine::unread,
+          "kernels of the first capture whose arguments cannot be read", 0, kCount);
+    field("differing", &SecondCaptureLine::differing, "differences", 1, kCount);
+    field("ms", &SecondCaptureLine::ms,
+          "time of the second capture of all graphs of the arm, with reading and comparing (ms)",
+          9.5, kCount);
+    field("found", &SecondCaptureLine::found, "the first few of them");
+  }
+};
+
+struct NodeDumpLine {
+  static constexpr std::int64_t kSince = 16;
+  static constexpr std::string_view
+      kKind = "node_dump",
+      kDoc =
+          "The rank wrote the nodes of its graphs to a text file next to its evidence, because "
+          "something was wrong with them.";
+  std::string arm, file, reason;
+  std::int64_t bytes = 0;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("arm", &NodeDumpLine::arm, "the arm that captured them", "solo_graph", kFilled);
+    field("file", &NodeDumpLine::file, "name of the file", "rank-0.nodes.txt", kFilled);
+    field("bytes", &NodeDumpLine::bytes, "its length", 48211, kPositive);
+    field("reason", &NodeDumpLine::reason, "what was wrong",
+          "lockstep_graph differs from lockstep_eager", kFilled);
+  }
+};
+
 struct HandedOutLine {
   static constexpr std::string_view
       kKind = "handed_out",
@@ -379,8 +470,9 @@ struct EvictionsLine {
 };
 
 /// The kinds of this file, in the order of the reference page.
-using GraphKinds = Kinds<CaptureLine, StateLine, AddressLine, PoisonLine, ReplayLine, OperandsLine,
-                         HandedOutLine, FailedCaptureLine, ScribbledLine, DelayedStepsLine,
-                         EvaluatedLine, ResumedLine, BucketLine, EvictionsLine>;
+using GraphKinds =
+    Kinds<CaptureLine, StateLine, AddressLine, PoisonLine, ReplayLine, OperandsLine,
+          SecondCaptureLine, NodeDumpLine, HandedOutLine, FailedCaptureLine, ScribbledLine,
+          DelayedStepsLine, EvaluatedLine, ResumedLine, BucketLine, EvictionsLine>;
 
 }  // namespace graphproof::record
