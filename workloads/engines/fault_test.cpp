@@ -82,6 +82,20 @@ Outcome run(const std::string& impl, Fault fault, double dropout = 0,
 
 using Equal = std::vector<bool>;
 
+TEST(Faults, WhatTheHostDecidesLaterChangesNoComparedStep) {
+  // The second capture of a case sees these (suites/arms/second_capture.h).
+  EXPECT_EQ(run("manual", Fault::rate_factor_from_file).equal, Equal(kSteps, true));
+  EXPECT_EQ(run("manual", Fault::rate_limited_after_some_steps).equal, Equal(kSteps, true));
+  EXPECT_EQ(run("local", Fault::layer_number_by_value).equal, Equal(kSteps, true));
+}
+
+TEST(Faults, AFrozenSeedOfTheHostDrawsTheSameMaskAgain) {
+  const Outcome outcome =
+      run("full_iteration", Fault::dropout_seed_from_host_generator, /*dropout=*/0.1);
+  ASSERT_GE(outcome.masks.size(), 2u);
+  EXPECT_EQ(outcome.masks[0], outcome.masks[1]);
+}
+
 TEST(Faults, TheCleanTwinsAreSound) {
   for (const EngineTraits& engine : kEngineTraits)
     for (const double dropout : {0.0, 0.1}) {

@@ -1,4 +1,6 @@
 // Faults of seeds and random states.
+#include <random>
+
 #include "workloads/faults/planted.h"
 #include "workloads/forward/dropout.h"
 
@@ -30,6 +32,19 @@ class SeedByValue final : public FaultHooks {
 
  private:
   std::int64_t seed_ = 0;
+};
+
+/// A dropout kernel takes its seed from a generator of the host, which a capture draws from once.
+class SeedFromHostGenerator final : public FaultHooks {
+ public:
+  void dropout_mask(at::Tensor& mask, workloads::DropoutPlace&, at::IntArrayRef sizes,
+                    const at::TensorOptions& options, double probability) override {
+    constexpr std::uint64_t kSeeds = 1 << 24;
+    mask = mask_of(static_cast<std::int64_t>(host_() % kSeeds), sizes, options, probability);
+  }
+
+ private:
+  std::mt19937_64 host_{2718};  // alike in all arms
 };
 
 /// The seed of a mask has the tensor parallel rank in it where it should not, or lacks it.
@@ -76,6 +91,9 @@ class NoRandomNumbers final : public FaultHooks {
 }  // namespace
 
 std::shared_ptr<FaultHooks> dropout_seed_by_value() { return std::make_shared<SeedByValue>(); }
+std::shared_ptr<FaultHooks> dropout_seed_from_host_generator() {
+  return std::make_shared<SeedFromHostGenerator>();
+}
 std::shared_ptr<FaultHooks> tensor_parallel_ranks_drop_alike() {
   return std::make_shared<SeedOfTheWrongRank>(/*inside=*/true);
 }

@@ -1,7 +1,9 @@
 // Faults of numbers that a capture takes by value or that are read at the wrong time.
 #include <algorithm>
+#include <cstdio>
 #include <map>
 #include <set>
+#include <stdexcept>
 
 #include "workloads/faults/planted.h"
 
@@ -70,6 +72,89 @@ class LossScaleByValue final : public Planted {
     std::optional<double>& scale;
   };
   std::optional<double> scale_;  // as the host knows it
+};
+
+/// How many steps a job runs before the host decides something new: more than any arm of which
+/// results are compared, and fewer than the arms that run alone.
+constexpr std::int64_t kLaterStep = 8;
+
+/// Counts the steps of the engines of one training step.
+class CountsSteps : public Planted {
+ public:
+  std::unique_ptr<Engine> make_engine(const EngineParts& parts, const MakeEngine& make) override {
+    return std::make_unique<Counting>(Planted::make_engine(parts, make), *this);
+  }
+
+ protected:
+  /// Before step number `steps`, from 1.
+  virtual void begin(std::int64_t steps) = 0;
+
+ private:
+  struct Counting final : ForwardingEngine {
+    Counting(std::unique_ptr<Engine> engine, CountsSteps& of)
+        : ForwardingEngine(std::move(engine)), owner(of) {}
+    void step(const workloads::Batch& batch, double learning_rate) override {
+      owner.begin(++owner.steps_);
+      engine_->step(batch, learning_rate);
+    }
+    CountsSteps& owner;
+  };
+  std::int64_t steps_ = 0;
+};
+
+/// The host reads a factor of the learning rate from a file before each step, and the update takes
+/// it by value. Somebody changes the file while the job runs.
+class FactorFromFile final : public CountsSteps {
+ public:
+  FactorFromFile() : file_(std::tmpfile()) { write("1.0"); }
+  ~FactorFromFile() override { std::fclose(file_); }
+  at::Tensor scalar(Scalar which, const at::Tensor& value) override {
+    return which == Scalar::learning_rate ? value * factor_ : value;
+  }
+
+ private:
+  void begin(std::int64_t steps) override {
+    if (steps == kLaterStep) write("0.5");
+    std::rewind(file_);
+    if (std::fscanf(file_, "%lf", &factor_) != 1)
+      throw std::runtime_error("the file of the factor has no number");
+  }
+  void write(const char* text) {
+    std::rewind(file_);
+    std::fputs(text, file_);
+    std::fflush(file_);
+  }
+
+  std::FILE* const file_;
+  double factor_ = 1;
+};
+
+/// After a number of steps the host begins to limit the learning rate, which is an operation more.
+/// The limit is above every rate, so that no number changes.
+class LimitsRateLater final : public CountsSteps {
+ public:
+  at::Tensor scalar(Scalar which, const at::Tensor& value) override {
+    return which == Scalar::learning_rate && limits_ ? value.clamp_max(1) : value;
+  }
+
+ private:
+  void begin(std::int64_t steps) override { limits_ = steps >= kLaterStep; }
+  bool limits_ = false;
+};
+
+/// The host numbers the layers that it runs and writes the number into a tensor that nobody
+/// compares, as a record of progress.
+class NumbersLayers final : public FaultHooks {
+ public:
+  bool counts_layer(std::int64_t, const at::Tensor& counter) override {
+    if (!progress_.defined()) progress_ = at::zeros({}, counter.options());
+    progress_.fill_(++layers_);
+    return true;
+  }
+
+ private:
+  at::Tensor progress_;  // [] int64
+  std::int64_t layers_ = 0;
 };
 
 /// Graphs read the flag of the first microbatch from elsewhere.
@@ -188,6 +273,11 @@ class ChecksStop final : public FaultHooks {
 std::shared_ptr<FaultHooks> learning_rate_by_value() { return std::make_shared<RateByValue>(); }
 std::shared_ptr<FaultHooks> adam_step_by_value() { return std::make_shared<StepByValue>(); }
 std::shared_ptr<FaultHooks> loss_scale_by_value() { return std::make_shared<LossScaleByValue>(); }
+std::shared_ptr<FaultHooks> rate_factor_from_file() { return std::make_shared<FactorFromFile>(); }
+std::shared_ptr<FaultHooks> rate_limited_after_some_steps() {
+  return std::make_shared<LimitsRateLater>();
+}
+std::shared_ptr<FaultHooks> layer_number_by_value() { return std::make_shared<NumbersLayers>(); }
 /// The capture takes the flag by value from the host.
 std::shared_ptr<FaultHooks> first_microbatch_flag_by_value() {
   return std::make_shared<FlagFault>(FirstMicrobatch::on_host);
