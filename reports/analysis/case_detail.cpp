@@ -167,6 +167,7 @@ CaseDetail read_case_detail(const fs::path& run_folder, const record::Record& re
   detail.series = series_of(ranks);
   detail.errors = errors_of(ranks);
   detail.divergence = divergence_text(attempt, record.ranks);
+  detail.node_dumps = node_dumps_text(ranks);
   detail.graphs = graphs_of(ranks);
   const auto eager = steps_of(detail.series, "solo_eager"),
              graph = steps_of(detail.series, "solo_graph");
@@ -191,6 +192,16 @@ CaseDetail read_case_detail(const fs::path& run_folder, const record::Record& re
     }
   }
   return detail;
+}
+
+std::string node_dumps_text(const std::vector<record::Evidence>& ranks) {
+  std::string files, reason;
+  for (const record::Evidence& evidence : ranks)
+    for (const record::NodeDumpLine& line : evidence.of<record::NodeDumpLine>()) {
+      files += (files.empty() ? "" : ", ") + line.file;
+      if (reason.empty()) reason = line.reason;
+    }
+  return files.empty() ? "" : files + " (" + reason + ")";
 }
 
 std::vector<ErrorFact> read_errors(const fs::path& run_folder, const record::Record& record) {

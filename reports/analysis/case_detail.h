@@ -12,6 +12,7 @@
 
 #include "reports/analysis/causes.h"
 #include "reports/analysis/series.h"
+#include "reports/record/evidence/evidence.h"
 #include "reports/record/job/context.h"
 #include "reports/record/run/record.h"
 
@@ -58,6 +59,7 @@ struct CaseDetail {
   Series series;
   std::vector<ErrorFact> errors;
   std::string divergence;  // reports/analysis/divergence.h
+  std::string node_dumps;  // node_dumps_text()
   std::vector<RankDetail> ranks;
   std::vector<CapturedGraph> graphs;
   /// Time of an eager step by that of a graph step, from the last steps of the solo arms.
@@ -68,6 +70,10 @@ struct CaseDetail {
 /// Reads the files of the attempt that `record` belongs to. Files that are absent or damaged add
 /// nothing.
 CaseDetail read_case_detail(const std::filesystem::path& run_folder, const record::Record& record);
+
+/// The files that ranks have left with the nodes of their graphs: "rank-0.nodes.txt,
+/// rank-1.nodes.txt (lockstep_graph differs from lockstep_eager)". Empty if there are none.
+std::string node_dumps_text(const std::vector<record::Evidence>& ranks);
 
 /// Reads only the error lines of the evidence.
 std::vector<ErrorFact> read_errors(const std::filesystem::path& run_folder,

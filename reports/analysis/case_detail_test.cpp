@@ -22,6 +22,20 @@ TEST(CaseDetail, TheMedianIsWithinTheIntervalOfItsSamples) {
   EXPECT_FALSE(median_interval({1, 2, 3, 4})) << "too few to say anything";
 }
 
+TEST(CaseDetail, TheFilesWithTheNodesOfGraphsAreNamedOnce) {
+  const record::ScratchFolder folder;
+  for (int rank = 0; rank < 2; ++rank) {
+    record::EvidenceWriter writer(folder.path() / record::evidence_file_name(rank));
+    writer.write(record::NodeDumpLine{.arm = "solo_graph",
+                                      .file = "rank-" + std::to_string(rank) + ".nodes.txt",
+                                      .reason = "lockstep_graph differs from lockstep_eager",
+                                      .bytes = 100});
+  }
+  EXPECT_EQ(node_dumps_text(record::read_evidence_of_attempt(folder.path())),
+            "rank-0.nodes.txt, rank-1.nodes.txt (lockstep_graph differs from lockstep_eager)");
+  EXPECT_EQ(node_dumps_text({}), "");
+}
+
 TEST(CaseDetail, ARankThatHangsIsOpenInItsLastPhaseAndShowsItsLog) {
   const record::ScratchFolder folder;
   const CaseResult failed = ended('3', "case", "fail.hang.replay"_verdict, 40);

@@ -103,6 +103,7 @@ json detail_json(const CaseResult& one, const CaseDetail& detail, bool full) {
   for (const record::Failing& each : record.failing) value["failing"].push_back(to_json(each));
   if (!full) return value;
   value["divergence"] = detail.divergence;
+  value["node_dumps"] = detail.node_dumps;
   if (!detail.series.empty()) value["series"] = to_json(detail.series);
   value["ranks"] = json::array();
   for (const RankDetail& rank : detail.ranks) value["ranks"].push_back(to_json(rank));

@@ -131,7 +131,7 @@ async function showCase(index) {
     rankMemoryPlot(detail.ranks)].filter(Boolean);
   const facts = [['case', id], ['name', data.cases.name[index] || 'defaults'], ['verdict', verdictOf(index)], ['observed', observedOf(index)], ['outcome rule', String(data.cases.rule[index])], ['attempt', detail.attempt + (detail.again ? ' (' + detail.again + ')' : '')],
     ['last phase', detail.phase || 'none'], ['time', secondsText(data.cases.seconds[index])], ['isolation', data.isolations[data.cases.isolation[index]]], ['batch', detail.batch], ['start', detail.start],
-    ['evidence', detail.artefacts || 'no folder']];
+    ['evidence', detail.artefacts || 'no folder'], ...(detail.node_dumps ? [['nodes of the graphs', detail.node_dumps]] : [])];
   const failing = detail.failing.map(one => messagePart(one, repro));
   place.replaceChildren(
     element('p', {class: 'back'}, element('a', {href: linkWith({case: undefined, part: 'cases'})}, '\u2190 all cases'), ' ', neighbours(index)),

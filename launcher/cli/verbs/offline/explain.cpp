@@ -8,6 +8,7 @@
 #include "launcher/cli/show/show_record.h"
 #include "launcher/cli/verb.h"
 #include "matrix/plan/listing.h"
+#include "reports/analysis/case_detail.h"
 #include "reports/analysis/causes.h"
 #include "reports/analysis/divergence.h"
 #include "reports/record/text/printable.h"
@@ -71,13 +72,12 @@ record::ExitCode execute_explain(const ExplainOptions& options, Surroundings& su
       matrix::explain(surroundings.catalogue, found.test_case, machine_of(device));
   std::optional<record::Record> record;
   if (found.run) record = last_record(*found.run, found.line->id);
+  std::vector<record::Evidence> ranks;
+  if (record && !record->artefacts.empty())
+    ranks = record::read_evidence_of_attempt(*found.run / record->artefacts);
   std::vector<reports::Symptom> seen;
-  if (record)
-    seen = reports::symptoms(
-        *record,
-        record->artefacts.empty()
-            ? std::vector<reports::ErrorFact>{}
-            : reports::errors_of(record::read_evidence_of_attempt(*found.run / record->artefacts)));
+  if (record) seen = reports::symptoms(*record, reports::errors_of(ranks));
+  const std::string node_dumps = reports::node_dumps_text(ranks);
   const std::string divergence =
       record && !record->artefacts.empty()
           ? reports::divergence_text(*found.run / record->artefacts, record->ranks)
@@ -85,6 +85,7 @@ record::ExitCode execute_explain(const ExplainOptions& options, Surroundings& su
   if (options.json) {
     explained["symptoms"] = reports::to_json(seen);
     explained["divergence"] = divergence;
+    explained["node_dumps"] = node_dumps;
     explained["record"] =
         record ? nlohmann::json::parse(record::to_json(*record).dump()) : nlohmann::json(nullptr);
     surroundings.out << explained.dump(2) << "\n";
@@ -98,6 +99,8 @@ record::ExitCode execute_explain(const ExplainOptions& options, Surroundings& su
   }
   show_record(*record, surroundings.out);
   show_divergence(divergence, surroundings.out);
+  if (!node_dumps.empty())
+    surroundings.out << "nodes of the graphs: " << record->artefacts << "/" << node_dumps << "\n";
   print(seen, surroundings.out);
   return record::ExitCode::ok;
 }
