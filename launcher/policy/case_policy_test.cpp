@@ -50,6 +50,7 @@ struct Given {
   std::string check = "";  // the one that failed
   std::string isolation = "batch";
   std::string expects = "pass";
+  const char* deterministic_algorithms = "on";
   int attempt = 1;
   CaseHistory history = {};
   PolicyOptions options = {};
@@ -333,6 +334,12 @@ const Situation kSituations[] = {
       .isolation = "process",
       .options = {.search_divergence = false}},
      {.verdict = "fail.numerics", .end_batch = true}},
+    {"a mismatch between kernels that differ from themselves",
+     {.verdict = "fail.numerics",
+      .check = "D01.lockstep",
+      .isolation = "process",
+      .deterministic_algorithms = "off"},
+     {.verdict = "fail.numerics", .end_batch = true}},
     {"a mismatch that was planted",
      {.verdict = "pass.killed",
       .check = "D01.lockstep",
@@ -443,6 +450,7 @@ const Situation kSituations[] = {
 CaseDecision decide(const Given& given) {
   JudgedAttempt attempt;
   attempt.line.expect.kind = given.expects;
+  attempt.line.axes["deterministic_algorithms"] = given.deterministic_algorithms;
   attempt.context.isolation = given.isolation;
   attempt.context.attempt = given.attempt;
   attempt.context.batch = "b003";
