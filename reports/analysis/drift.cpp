@@ -29,6 +29,7 @@ constexpr std::string_view kBaseline = R"({"kind":"step","arm":"eager_a",)";
 // Before revision 5 this arm repeated each step right after eager_a.
 constexpr std::string_view kRepeat = R"({"kind":"step","arm":"eager_b",)";
 constexpr std::string_view kReference = R"({"kind":"reference",)";
+constexpr std::string_view kDistances = R"({"kind":"distances",)";
 
 /// The step lines of eager_a of one rank, without the time of the step. The arm comes first, so of
 /// a file that may have 200 KiB only the beginning is read.
@@ -43,14 +44,24 @@ std::vector<std::string> baseline_steps(const fs::path& file) {
   return steps;
 }
 
-/// The largest difference of losses that the case allows between two orders of roundings.
+/// The largest difference of losses that the case allows between two orders of roundings: those of
+/// the single-rank model, or, in a case that states a tolerance, those of two runs.
 std::optional<double> loss_bound(const fs::path& attempt, int ranks) {
   std::optional<double> bound;
   for (int rank = 0; rank < ranks; ++rank) {
     std::ifstream in(attempt / record::evidence_file_name(rank));
     for (std::string line; std::getline(in, line);) {
-      if (!line.starts_with(kReference)) continue;
+      const bool distances = line.starts_with(kDistances);
+      if (!distances && !line.starts_with(kReference)) continue;
       const json value = json::parse(line, nullptr, false);
+      if (distances) {
+        if (value.is_discarded()) continue;
+        for (const json& tensor : value.value("tensors", json::array()))
+          if (tensor.value("tensor", "") == "losses")
+            bound = std::max(bound.value_or(0),
+                             value.value("rounding", 0.0) * tensor.value("largest", 0.0));
+        continue;
+      }
       // Before revision 10 the field was called `subject`.
       if (value.is_discarded() || value.value("compared", value.value("subject", "")) != "losses")
         continue;

@@ -18,7 +18,7 @@ namespace graphproof::reports {
 /// rank.
 /// - ulp: some digest differs, and the losses and gradient norms differ by kDriftUlps at most.
 /// - tolerance: the losses differ by no more than the case's own bound for another order of
-///   roundings (evidence line `reference`).
+///   roundings (evidence line `reference`, or `distances` in a case that states a tolerance).
 /// - beyond: by more than that, or by more than kDriftUlps where the case has no such bound.
 enum class DriftClass { bitwise, ulp, tolerance, beyond };
 std::string_view name(DriftClass drift);

@@ -71,6 +71,21 @@ TEST(Drift, ReadsEvidenceInWhichAnotherArmRepeatsEachStep) {
   EXPECT_EQ(found->drift_class, DriftClass::beyond) << "the second step is read too";
 }
 
+// Its eager runs differ within one run already.
+TEST(Drift, ACaseWithAToleranceHasTheBoundOfItsRoundings) {
+  const record::ScratchFolder scratch;
+  const auto attempt = [&](const char* folder, const char* loss) {
+    const fs::path made = attempt_in(scratch.path() / folder, loss, loss, "");
+    std::ofstream(made / "rank-0.evidence.jsonl", std::ios::app)
+        << R"({"kind":"distances","compared":"eager_repeats","tensors":[{"tensor":"grad:a",)"
+        << R"("largest":1000},{"tensor":"losses","largest":5}],"rounding":0.0002})" << "\n";
+    return made;
+  };
+  const fs::path before = attempt("a", "5.25");
+  EXPECT_EQ(drift(before, attempt("b", "5.2509"))->drift_class, DriftClass::tolerance);
+  EXPECT_EQ(drift(before, attempt("c", "5.2511"))->drift_class, DriftClass::beyond);
+}
+
 TEST(Drift, ACaseWithoutABoundIsBeyondAndSaysSo) {
   const record::ScratchFolder scratch;
   const auto found = drift(attempt_in(scratch.path() / "a", "5.25", "aa", ""),
