@@ -314,7 +314,7 @@ const std::vector<Folder>& folders() {
        {"reports/record/schema", "suites/checks/testing"}},
       {"suites/checks/attempt",
        "The evidence of an attempt as checks see it, and how a check weighs what it finds.",
-       {"reports/record/evidence", "reports/record/run", "workloads/engine_traits"},
+       {"matrix/case", "reports/record/evidence", "reports/record/run", "workloads/engine_traits"},
        {"suites/checks/testing"}},
       {"suites/checks/capture",
        "Checks of captures and of the graphs that they made.",

@@ -400,17 +400,44 @@ class Builder {
     located.expect_keys({}, {"default", "rules"});
     if (located.has("default")) located.at("default").word({"bitwise"});
     each(located, "rules", kMostOracleRules, "oracle rules", [&](const Located& row) {
-      row.expect_keys({"when", "why"}, {"rtol", "atol"});
-      OracleRule rule{
-          .when = condition(row.at("when")), .why = row.at("why").string(), .place = row.place()};
+      row.expect_keys({"when", "why"}, {"rtol", "atol", "classes"});
+      OracleRule rule{.when = condition(row.at("when")),
+                      .tolerances = {},
+                      .why = row.at("why").string(),
+                      .place = row.place()};
       if (rule.why.empty())
         row.at("why").fail("a tolerance without a reason", "a sentence",
                            "an unnamed difference is a failure",
                            "write why the results may differ");
-      if (row.has("rtol")) rule.rtol = row.at("rtol").number(0, 1);
-      if (row.has("atol")) rule.atol = row.at("atol").number(0, 1e6);
+      Tolerance tolerance;
+      if (row.has("rtol")) tolerance.rtol = row.at("rtol").number(0, 1);
+      if (row.has("atol")) tolerance.atol = row.at("atol").number(0, 1e6);
+      if (tolerance == Tolerance{})
+        row.fail("an oracle rule without a tolerance", "`rtol` or `atol` above 0",
+                 "without one the arms are compared byte for byte, as every case is",
+                 "add `rtol` or `atol`, or remove the rule");
+      for (const std::string& name : tensor_classes(row)) rule.tolerances[name] = tolerance;
       file_.oracle.push_back(std::move(rule));
     });
+  }
+
+  /// The classes that an oracle rule names; all if it names none.
+  static std::vector<std::string> tensor_classes(const Located& row) {
+    std::vector<std::string> all, named;
+    for (const TensorClass& one : kTensorClasses) all.emplace_back(one.name);
+    if (!row.has("classes")) return all;
+    for (const Located& name : row.at("classes").items()) {
+      named.push_back(name.string());
+      if (std::ranges::find(all, named.back()) == all.end())
+        name.fail("there is no class of tensors `" + named.back() + "`", listed(all),
+                  "a tolerance of a class that does not exist would apply to nothing",
+                  suggestion(named.back(), all, "choose one of them"));
+    }
+    if (named.empty())
+      row.at("classes").fail("a list without a class", listed(all),
+                             "a tolerance for nothing has no effect",
+                             "name a class, or leave out `classes`");
+    return named;
   }
 
   // "graph_step <= 1.02 * eager_step", or a list of {"limit": ..., "when": ...}. An extending file

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "matrix/case/tolerance.h"
 #include "matrix/catalogue/catalogue.h"
 #include "reports/record/verdict/verdict.h"
 
@@ -53,10 +54,11 @@ struct StatedLimit {
   Expression when = Expression::always();
 };
 
-/// Cases whose results may differ from their reference by a tolerance.
+/// Cases whose tensors of some classes may differ between two arms by a tolerance: it becomes their
+/// axis.
 struct OracleRule {
   Expression when = Expression::always();
-  double rtol = 0, atol = 0;
+  Tolerances tolerances;  // the same for every class that the rule names
   std::string why;
   Place place = {};
 };

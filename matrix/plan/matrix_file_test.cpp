@@ -74,7 +74,8 @@ TEST_F(MatrixFileTest, ReadsEveryKindOfMember) {
       "not (arch == \"sm_80\" and (precision == \"fp8_current\" or precision == \"fp8_delayed\"))");
   EXPECT_EQ(file.include.size(), 1u);
   EXPECT_EQ(file.known_issues.at(0).expect, "fail.hang.replay");
-  EXPECT_EQ(file.oracle.at(0).rtol, 0.02);
+  EXPECT_EQ(file.oracle.at(0).tolerances.at("losses"), (Tolerance{.rtol = 0.02, .atol = 0}));
+  EXPECT_EQ(file.oracle.at(0).tolerances.size(), kTensorClasses.size());
   ASSERT_EQ(file.stated_limits.size(), 3u);
   EXPECT_EQ(file.stated_limits[0].axis, "perf_limit");
   EXPECT_EQ(file.stated_limits[0].text, "graph_step <= 1.02 * eager_step");
@@ -151,6 +152,16 @@ TEST_F(MatrixFileTest, EveryMistakeNamesItsPlaceAndAWayOut) {
        "a tolerance without a reason", "2:46", "write why the results may differ"},
       {"\"oracle\": {\"rules\": [{\"when\": \"true\", \"why\": \"w\", \"rtol\": 2}]}",
        "the number is out of range", "2:59", "choose a number in the range"},
+      {"\"oracle\": {\"rules\": [{\"when\": \"true\", \"rtol\": 1e-5}]}",
+       "the key `why` is missing", "2:22", "add `why`"},
+      {"\"oracle\": {\"rules\": [{\"when\": \"true\", \"why\": \"w\"}]}",
+       "an oracle rule without a tolerance", "2:22", "add `rtol` or `atol`, or remove the rule"},
+      {"\"oracle\": {\"rules\": [{\"when\": \"true\", \"why\": \"w\", \"rtol\": 0.1, "
+       "\"classes\": [\"gradient\"]}]}",
+       "there is no class of tensors `gradient`", "2:76", "did you mean `gradients`?"},
+      {"\"oracle\": {\"rules\": [{\"when\": \"true\", \"why\": \"w\", \"rtol\": 0.1, "
+       "\"classes\": []}]}",
+       "a list without a class", "2:75", "name a class, or leave out `classes`"},
       {"\"perf\": \"graph_stop <= eager_step\"",
        "`graph_stop` is not measured, and is no integer axis", "2:10",
        "did you mean `graph_step`?"},

@@ -68,6 +68,7 @@ class Planner {
   void add(PlannedCase planned) {
     if (planned.expect.kind == "pass") {
       state_limits(planned.test_case);
+      state_tolerance(planned.test_case);
       for (const KnownIssue& issue : file_.known_issues) {
         if (issue.when.holds(planned.test_case, machine_) != Truth::yes) continue;
         planned.expect = {.kind = "known_issue",
@@ -76,13 +77,6 @@ class Planner {
                           .owner = issue.owner,
                           .until = issue.until};
         break;
-      }
-      refuse_contradiction(planned.test_case);
-      for (const OracleRule& rule : file_.oracle) {
-        if (!planned.skip && rule.when.holds(planned.test_case, machine_) != Truth::no)
-          planned.skip = {*record::Verdict::from("skipped.capability"),
-                          "the oracle rule for `" + rule.when.text() +
-                              "` asks for a tolerance, and only bitwise comparison is built yet"};
       }
     }
     Limits limits = file_.limits;
@@ -104,24 +98,53 @@ class Planner {
     plan_.lines.push_back(std::move(line));
   }
 
-  // Two tolerances for one case: the wider one would silently win.
-  void refuse_contradiction(const Case& test_case) const {
-    const OracleRule* first = nullptr;
+  // Gives the case the tolerances of the file. One that the case has already, as a value of its
+  // axis, holds instead. Clean twins of faults stay what they are.
+  void state_tolerance(Case& test_case) const {
+    if (profile_.cases == "faults" || text_of(catalogue_.axes, test_case, "tolerance") != kBitwise)
+      return;
+    Tolerances tolerances;
+    std::map<std::string, const OracleRule*> stated_by;
     for (const OracleRule& rule : file_.oracle) {
-      if (rule.when.holds(test_case, machine_) != Truth::yes) continue;
-      if (first == nullptr) first = &rule;
-      if (rule.rtol == first->rtol && rule.atol == first->atol) continue;
-      const auto tolerance = [](const OracleRule& one) {
-        return "rtol " + nlohmann::json(one.rtol).dump() + ", atol " +
-               nlohmann::json(one.atol).dump() + " for `" + one.when.text() + "`";
-      };
-      throw InputError({.what = "two oracle rules contradict each other",
-                        .got = tolerance(*first) + "; " + tolerance(rule),
-                        .want = "one tolerance for " + case_name(catalogue_.axes, test_case),
-                        .why = "whichever is wider would hide what the other one shows",
-                        .next = "narrow `when` of one of them, so that no case meets both",
-                        .place = rule.place});
+      if (rule.when.holds(test_case, machine_) == Truth::no) continue;
+      for (const auto& [name, tolerance] : rule.tolerances) {
+        const auto [known, fresh] = tolerances.emplace(name, tolerance);
+        if (!fresh && known->second != tolerance)
+          refuse_contradiction(test_case, name, *stated_by.at(name), rule);
+        stated_by.emplace(name, &rule);
+      }
     }
+    if (tolerances.empty()) return;
+    Case tolerant = test_case;
+    set_value(catalogue_.axes, tolerant, "tolerance", tolerances_text(tolerances));
+    const std::vector<std::string> before = catalogue_.capabilities.missing(test_case, machine_);
+    for (const std::string& missing : catalogue_.capabilities.missing(tolerant, machine_))
+      if (std::ranges::find(before, missing) == before.end())
+        throw InputError({.what = "a tolerance for a case that cannot have one",
+                          .got = "`" + stated_by.begin()->second->when.text() + "` holds for " +
+                                 case_name(catalogue_.axes, test_case),
+                          .want = "only cases whose eager arm runs twice, so that its spread is "
+                                  "known",
+                          .why = missing,
+                          .next = "narrow `when` of the rule, so that it does not hold for this "
+                                  "case",
+                          .place = stated_by.begin()->second->place});
+    test_case = std::move(tolerant);
+  }
+
+  // The wider one would silently win.
+  [[noreturn]] void refuse_contradiction(const Case& test_case, const std::string& name,
+                                         const OracleRule& first, const OracleRule& second) const {
+    const auto tolerance = [&](const OracleRule& one) {
+      return tolerances_text({{name, one.tolerances.at(name)}}) + " for `" + one.when.text() + "`";
+    };
+    throw InputError(
+        {.what = "two oracle rules contradict each other",
+         .got = tolerance(first) + "; " + tolerance(second),
+         .want = "one tolerance of " + name + " for " + case_name(catalogue_.axes, test_case),
+         .why = "whichever is wider would hide what the other one shows",
+         .next = "narrow `when` of one of them, so that no case meets both",
+         .place = second.place});
   }
 
   // Gives the case the limits of the file. One that the case has already, as a value of its axis,

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "matrix/case/tolerance.h"
 #include "matrix/expression/measured_limit.h"
 
 namespace graphproof::matrix {
@@ -58,12 +59,14 @@ record::PlanLine PlanLineMaker::line(const PlannedCase& planned) const {
 }
 
 PlannedCase PlanLineMaker::planned(Case test_case, std::string why) const {
-  // Also a case that a user typed may have a limit.
+  // Also a case that a user typed may have a limit or a tolerance.
   for (const LimitAxis& limited : kLimitAxes)
     if (const std::string text = text_of(catalogue_.axes, test_case, limited.axis);
         text != kNoLimit)
       parse_limit(text, Origin::option(std::string(limited.axis), text), limited.quantities,
                   catalogue_.axes);
+  const std::string tolerance = text_of(catalogue_.axes, test_case, "tolerance");
+  parse_tolerances(tolerance, Origin::option("tolerance", tolerance));
   PlannedCase result{.test_case = std::move(test_case), .why = std::move(why)};
   record::Expect& expect = result.expect;
   if (const auto refusal = catalogue_.rules.refusal(result.test_case, machine_)) {

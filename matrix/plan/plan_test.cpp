@@ -299,32 +299,80 @@ TEST_F(PlanTest, KnownIssueBecomesTheExpectation) {
                                                   .until = "2027-03-01"}));
 }
 
-TEST_F(PlanTest, AToleranceThatNoCheckSupportsIsSkippedNotIgnored) {
+TEST_F(PlanTest, TolerancesBecomeAnAxisOfTheCasesOfTheirRules) {
   const Plan plan = own(
-      R"("axes": {"tp": [1, 2]},
-         "oracle": {"rules": [{"when": "tp == 2", "rtol": 0.1, "why": "w"}]},
+      R"("axes": {"tp": [1, 2, 4]},
+         "oracle": {"rules": [
+           {"when": "tp > 1", "rtol": 1e-5, "atol": 1e-8, "classes": ["losses"], "why": "w"},
+           {"when": "tp == 4", "rtol": 0.01, "classes": ["parameters", "gradients"],
+            "why": "w"}]},
          "profiles": {"p": {}})");
-  EXPECT_FALSE(plan.lines[0].skip);
-  ASSERT_TRUE(plan.lines[1].skip);
-  EXPECT_EQ(plan.lines[1].skip->verdict.text(), "skipped.capability");
+  EXPECT_EQ(plan.lines[0].axes.at("tolerance"), "none");
+  EXPECT_EQ(plan.lines[1].axes.at("tolerance"), "losses: rtol 1e-05 atol 1e-08");
+  EXPECT_EQ(plan.lines[2].axes.at("tolerance"),
+            "losses: rtol 1e-05 atol 1e-08; gradients: rtol 0.01 atol 0.0; parameters: rtol 0.01 "
+            "atol 0.0");
+  for (const record::PlanLine& line : plan.lines) EXPECT_FALSE(line.skip) << line.name;
+}
+
+// torch.allclose(eager, graphed, rtol=1e-5), whose atol is 1e-8.
+TEST_F(PlanTest, ARuleWithoutClassesIsForAllOfThem) {
+  const Plan plan = own(R"("include": [{"impl": "manual"}],
+             "oracle": {"rules": [{"when": "impl != none", "rtol": 1e-5, "atol": 1e-8,
+                                   "why": "accepted by the team of the model"}]},
+             "profiles": {"p": {}})");
+  EXPECT_EQ(plan.lines[0].name,
+            "impl=manual,tolerance=\"losses: rtol 1e-05 atol 1e-08; gradients: rtol 1e-05 atol "
+            "1e-08; parameters: rtol 1e-05 atol 1e-08; optimizer_state: rtol 1e-05 atol 1e-08\"");
 }
 
 TEST_F(PlanTest, TolerancesThatContradictEachOtherAreRefused) {
   const Problem problem = thrown([&] {
     own(R"("axes": {"tp": [1, 2], "dp": [1, 2]},
            "oracle": {"rules": [{"when": "tp == 2", "rtol": 0.1, "why": "w"},
-                                {"when": "dp == 2", "rtol": 0.2, "why": "w"}]},
+                                {"when": "dp == 2", "rtol": 0.2, "classes": ["losses"],
+                                 "why": "w"}]},
            "profiles": {"p": {}})");
   });
   EXPECT_EQ(problem.what, "two oracle rules contradict each other");
-  EXPECT_EQ(problem.got, "rtol 0.1, atol 0.0 for `tp == 2`; rtol 0.2, atol 0.0 for `dp == 2`");
-  EXPECT_EQ(problem.want, "one tolerance for tp=2,dp=2");
+  EXPECT_EQ(problem.got,
+            "losses: rtol 0.1 atol 0.0 for `tp == 2`; losses: rtol 0.2 atol 0.0 for `dp == 2`");
+  EXPECT_EQ(problem.want, "one tolerance of losses for tp=2,dp=2");
   EXPECT_EQ(problem.next, "narrow `when` of one of them, so that no case meets both");
   EXPECT_GT(problem.place.line, 0);
-  EXPECT_NO_THROW(own(R"("axes": {"tp": [1, 2], "dp": [1, 2]},
-           "oracle": {"rules": [{"when": "tp == 2", "rtol": 0.1, "why": "w"},
-                                {"when": "dp == 2 and tp == 1", "rtol": 0.2, "why": "w"}]},
-           "profiles": {"p": {}})"));
+  for (const char* other : {R"("when": "dp == 2 and tp == 1", "rtol": 0.2)",
+                            R"("when": "dp == 2", "rtol": 0.2, "classes": ["gradients"])"}) {
+    const std::string oracle = std::string(R"("oracle": {"rules": [{"when": "tp == 2",)") +
+                               R"( "rtol": 0.1, "classes": ["losses"], "why": "w"}, {)" + other +
+                               R"(, "why": "w"}]},)";
+    EXPECT_NO_THROW(
+        own(R"("axes": {"tp": [1, 2], "dp": [1, 2]}, )" + oracle + R"("profiles": {"p": {}})"))
+        << other;
+  }
+}
+
+TEST_F(PlanTest, AToleranceForACaseWithoutASpreadIsRefusedAtItsRule) {
+  const struct {
+    const char *included, *why;
+  } rows[] = {
+      {R"({"impl": "manual", "schedule": "resume", "steps": 8})",
+       "no eager arm repeats an inference job, an evaluation, a resumed job, steps of changing "
+       "lengths or a single collective, so the spread of their eager runs is unknown"},
+      {R"({"impl": "manual", "optimizer": "adam"})", "Adam divides a gradient by its size"},
+      {R"~({"impl": "manual", "recompute": "selective(core_attn)"})~",
+       "a sum that nearly cancels has no bound relative to itself"},
+      {R"({"impl": "manual", "precision": "fp16"})", "a scale that follows the largest number"},
+  };
+  for (const auto& row : rows) {
+    const Problem problem = thrown([&] {
+      own(std::string(R"("include": [)") + row.included +
+          R"(], "oracle": {"rules": [{"when": "impl == manual", "rtol": 0.1, "why": "w"}]},)" +
+          R"("profiles": {"p": {}})");
+    });
+    EXPECT_EQ(problem.what, "a tolerance for a case that cannot have one") << row.included;
+    EXPECT_NE(problem.why.find(row.why), std::string::npos) << problem.why;
+    EXPECT_GT(problem.place.line, 0);
+  }
 }
 
 TEST_F(PlanTest, ScaleIsPlannedEverywhereAndSkippedWithoutGpus) {

@@ -16,7 +16,9 @@ std::string values_of(const matrix::Axis& axis) {
     case matrix::AxisType::boolean:
       return "false, true";
     case matrix::AxisType::text:
-      return "`none`, or a limit as in [matrix.md](matrix.md#limits-on-times-and-memory)";
+      return axis.name == "tolerance"
+                 ? "`none`, or tolerances as in [matrix.md](matrix.md#tolerances)"
+                 : "`none`, or a limit as in [matrix.md](matrix.md#limits-on-times-and-memory)";
     default: {
       std::vector<std::string> words;
       for (const std::string& value : axis.values) words.push_back(code(value));

@@ -4,8 +4,42 @@
 #include "fixtures/device/resident.h"
 #include "fixtures/inspect/tensor_comparison.h"
 #include "fixtures/tensors/torch.h"
+#include "suites/case/reference.h"
 
 namespace graphproof::suites {
+namespace {
+
+void write_distances(const CaseParts& parts, const record::CompareLine& compared,
+                     const Snapshot& left, const Snapshot& right) {
+  const matrix::Tolerances& tolerances = parts.config.tolerances;
+  const ReferenceBound rounding = rounding_bound(parts.config, compared.step);
+  record::DistancesLine line{.left = compared.left,
+                             .right = compared.right,
+                             .compared = compared.compared,
+                             .step = compared.step,
+                             .tensors = {},
+                             .rounding = rounding.relative,
+                             .rounding_why = rounding.why};
+  const auto rtol = [&](const std::string& tensor) {
+    const auto found = tolerances.find(matrix::class_of_tensor(tensor));
+    return found == tolerances.end() ? 0 : found->second.rtol;
+  };
+  for (const fixtures::Distance& one : fixtures::distances(left, right, rtol))
+    line.tensors.push_back({.tensor = one.tensor,
+                            .elements = one.elements,
+                            .differing = one.differing,
+                            .incomparable = one.incomparable,
+                            .element = one.element,
+                            .left = one.left,
+                            .right = one.right,
+                            .max_abs = one.max_abs,
+                            .largest = one.largest,
+                            .beyond_rtol = one.beyond_rtol,
+                            .resolution = one.resolution});
+  parts.scope.write(line);
+}
+
+}  // namespace
 
 void run_sections(const CaseParts& parts, const std::function<void()>& eager,
                   const std::function<void()>& lockstep, const std::function<void()>& free) {
@@ -64,6 +98,8 @@ bool write_comparison(const CaseParts& parts, const std::string& left, const std
   if (compared.mismatch) line.mismatch = mismatch_of(*compared.mismatch);
   if (!compared.equal) parts.scope.doubt(right + " differs from " + left);
   parts.scope.write(line);
+  if (!compared.equal && !parts.config.tolerances.empty())
+    write_distances(parts, line, of_left, of_right);
   return compared.equal;
 }
 

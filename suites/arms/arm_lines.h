@@ -23,8 +23,9 @@ record::TensorMismatch mismatch_of(const fixtures::Mismatch& mismatch);
 record::MemoryLine memory_line(const CaseParts& parts, const std::string& arm, const char* when,
                                std::int64_t step);
 
-/// Compares byte for byte and writes the `compare` line, in which `name` names the comparison.
-/// Returns whether they are equal.
+/// Compares byte for byte and writes the `compare` line, in which `name` names the comparison. In a
+/// case that states a tolerance it writes the `distances` line of a difference too. Returns whether
+/// they are equal.
 bool write_comparison(const CaseParts& parts, const std::string& left, const std::string& right,
                       const std::string& name, std::int64_t step, const std::string& input,
                       const Snapshot& of_left, const Snapshot& of_right);

@@ -192,7 +192,8 @@ void run_layout_reference(const CaseParts& parts) {
   collectives.write();
 }
 
-History run_lockstep(const CaseParts& parts, const std::vector<StepInput>& inputs, KeptArms& kept) {
+History run_lockstep(const CaseParts& parts, const std::vector<StepInput>& inputs,
+                     const History& eager_a, KeptArms& kept) {
   kept.push_back(std::make_unique<Arm>(parts, "lockstep_eager", "none", Watch::full));
   Arm& eager = *kept.back();
   kept.push_back(std::make_unique<Arm>(parts, "lockstep_graph", parts.config.engine.impl,
@@ -214,6 +215,9 @@ History run_lockstep(const CaseParts& parts, const std::vector<StepInput>& input
                      step < parts.config.steps ? "lockstep" : "capture_inputs_last", step,
                      input.word, left, right);
     if (step < parts.config.steps) history.add(std::move(right));
+    if (const Snapshot* first = step < parts.config.steps ? eager_a.at(step) : nullptr)
+      write_comparison(parts, "eager_a", eager.name(), "eager_again", step, input.word, *first,
+                       left);
     if (parts.config.schedule == Schedule::resume && step + 1 == parts.config.resume_step())
       checkpoint.emplace(graph.checkpoint());
     if (parts.config.schedule == Schedule::train_eval_train &&

@@ -119,6 +119,15 @@ ReferenceBound reference_bound(const StepConfig& single) {
   return bound;
 }
 
+ReferenceBound rounding_bound(const StepConfig& config, std::int64_t step) {
+  const workloads::ModelConfig model = single_rank(config).model;
+  ReferenceBound bound =
+      model.precision == workloads::Precision::fp32 ? fp32_bound(model) : short_bound(model);
+  bound.relative *= static_cast<double>(step + 1);
+  bound.why += "; times " + std::to_string(step + 1) + " steps";
+  return bound;
+}
+
 ReferenceDistance reference_distance(std::span<const ReferencePair> pairs,
                                      const ReferenceBound& bound) {
   ReferenceDistance worst{.tensors = static_cast<std::int64_t>(pairs.size()),

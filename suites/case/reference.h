@@ -39,6 +39,12 @@ struct ReferenceBound {
 /// The bound for `single`, a configuration of single_rank(), whose sums are the longest.
 ReferenceBound reference_bound(const StepConfig& single);
 
+/// How far rounding alone can move an element by the end of step `step` (from 0), relative to the
+/// largest element of its tensor, where the same operators add in another order: the bound of a
+/// step for each step so far, because the error of one enters the next through its update, which is
+/// smaller than the parameters. For the rank's model with the longest sums of its layout.
+ReferenceBound rounding_bound(const StepConfig& config, std::int64_t step);
+
 /// One tensor of the parallel model and its counterpart.
 struct ReferencePair {
   /// `whole` is the full tensor of which `single` is a shard, if it is one. The largest element of

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 
 #include "reports/record/text/message.h"
@@ -35,6 +36,20 @@ TEST(LayoutReference, RefusesAShardOfAnotherShape) {
                  "the single-rank model and the parallel one must hold the same parameters; next: "
                  "compare Parameters::create in both layouts");
   }
+}
+
+// The default model has sums of 256 products at most, and 66 of them in a chain.
+TEST(RoundingBound, GrowsWithTheStepsAndTheRootOfTheTerms) {
+  StepConfig config;
+  const double one = rounding_bound(config, 0).relative;
+  EXPECT_DOUBLE_EQ(one, 4 * 16 * std::ldexp(1.0, -24) * 66);
+  EXPECT_DOUBLE_EQ(rounding_bound(config, 4).relative, 5 * one);
+  EXPECT_NE(rounding_bound(config, 4).why.find("times 66 chained sums; times 5 steps"),
+            std::string::npos);
+  config.model.vocab = 1024;
+  EXPECT_DOUBLE_EQ(rounding_bound(config, 0).relative, 2 * one);
+  config.model.precision = workloads::Precision::bf16;
+  EXPECT_GT(rounding_bound(config, 0).relative, 100 * one);
 }
 
 TEST(LayoutReference, AcceptsASumInAnotherOrderAndRefusesADoubledGradient) {

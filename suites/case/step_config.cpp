@@ -129,6 +129,13 @@ constexpr std::array kPositionEmbeddings{
     Word<workloads::PositionEmbedding>{"rope", workloads::PositionEmbedding::rope},
     Word<workloads::PositionEmbedding>{"learned_absolute",
                                        workloads::PositionEmbedding::learned_absolute}};
+constexpr std::array kEmbeddingGradients{
+    Word<workloads::EmbeddingGradient>{"index_put", workloads::EmbeddingGradient::index_put},
+    Word<workloads::EmbeddingGradient>{"index_add", workloads::EmbeddingGradient::index_add}};
+constexpr std::array kAttentionKernels{
+    Word<workloads::AttentionKernel>{"math", workloads::AttentionKernel::math},
+    Word<workloads::AttentionKernel>{"efficient", workloads::AttentionKernel::efficient},
+    Word<workloads::AttentionKernel>{"flash", workloads::AttentionKernel::flash}};
 constexpr std::array kCpCommTypes{
     Word<workloads::CpCommType>{"p2p", workloads::CpCommType::p2p},
     Word<workloads::CpCommType>{"all_gather", workloads::CpCommType::all_gather}};
@@ -293,6 +300,10 @@ StepConfig step_config(const matrix::AxisTable& axes, const matrix::Case& test_c
       .image_counts = meaning_of(kImageCounts, "image_counts", text("image_counts")),
       .vision_seq_length = integer("vision_seq_length"),
       .freeze_vision_model = boolean("freeze_vision_model"),
+      .embedding_gradient =
+          meaning_of(kEmbeddingGradients, "embedding_gradient", text("embedding_gradient")),
+      .attention_kernel =
+          meaning_of(kAttentionKernels, "attention_kernel", text("attention_kernel")),
       .recompute = recompute_config(text("recompute")),
       .precision = meaning_of(kPrecisions, "precision", text("precision")),
       .loss_scaling = meaning_of(kLossScales, "loss_scale", text("loss_scale")),
@@ -351,6 +362,10 @@ StepConfig step_config(const matrix::AxisTable& axes, const matrix::Case& test_c
   config.fault = fixtures::fault_of(text("fault"));
   reader.skip({"encoder_layers"});  // without effect on other models (rule G003)
   config.times_blocks = text("perf_limit") != "none";
+  const std::string tolerance = text("tolerance");
+  config.tolerances =
+      matrix::parse_tolerances(tolerance, matrix::Origin::option("tolerance", tolerance));
+  config.deterministic_algorithms = text("deterministic_algorithms") == "on";
   // The same in all arms, because it determines the order in which gradients are added.
   config.model.recompute.after_router =
       std::ranges::any_of(config.engine.modules, [](workloads::ModuleKind kind) {

@@ -13,6 +13,7 @@
 #include "fixtures/process/rank.h"
 #include "matrix/case/axes.h"
 #include "matrix/case/case.h"
+#include "matrix/case/tolerance.h"
 #include "workloads/config/model_config.h"
 #include "workloads/engine_traits/engine_traits.h"
 #include "workloads/engines/capture/engine.h"
@@ -42,6 +43,10 @@ struct StepConfig {
   Schedule schedule = Schedule::train;
   /// Whether eager and graph steps are timed in blocks that alternate (axis perf_limit).
   bool times_blocks = false;
+  /// By how much the tensors of each class may differ; empty: no byte may.
+  matrix::Tolerances tolerances;
+  /// torch.use_deterministic_algorithms
+  bool deterministic_algorithms = true;
   /// How many sequence lengths may have graphs at the same time; 0: all steps have one length.
   std::int64_t shape_buckets = 0;
   /// Steps of the long job after the arms (workloads/soak); 0: there is none.

@@ -72,6 +72,22 @@ TEST_F(StepConfigTest, GivesModelVlmTheEncoderThatItsAxesName) {
   EXPECT_EQ(config_of("model=vlm,images=2", {}).model.encoder_length(), 2 * 2 * 4);
 }
 
+TEST_F(StepConfigTest, TakesTolerancesAndTheKernelsThatNeedThem) {
+  const StepConfig plain = config_of("tp=1", {});
+  EXPECT_TRUE(plain.tolerances.empty());
+  EXPECT_TRUE(plain.deterministic_algorithms);
+  EXPECT_EQ(plain.model.embedding_gradient, workloads::EmbeddingGradient::index_put);
+  EXPECT_EQ(plain.model.attention_kernel, workloads::AttentionKernel::math);
+  const StepConfig other = config_of(
+      "embedding_gradient=index_add,attention_kernel=flash,deterministic_algorithms=off,"
+      "tolerance=\"losses: rtol 0.01 atol 0\"",
+      {});
+  EXPECT_EQ(other.tolerances, (matrix::Tolerances{{"losses", {.rtol = 0.01, .atol = 0}}}));
+  EXPECT_FALSE(other.deterministic_algorithms);
+  EXPECT_EQ(other.model.embedding_gradient, workloads::EmbeddingGradient::index_add);
+  EXPECT_EQ(other.model.attention_kernel, workloads::AttentionKernel::flash);
+}
+
 TEST_F(StepConfigTest, PutsTensorParallelRanksNextToEachOther) {
   for (int rank = 0; rank < 4; ++rank) {
     const auto layout =

@@ -86,6 +86,13 @@ std::vector<Shape> shapes() {
   for (const char* impl : {"callables", "full_iteration"})
     result.push_back(
         {{{"impl", impl}, {"microbatches", 2}, {"shape_buckets", 2}, {"warmup_steps", 1}}});
+  for (const char* impl : {"none", "local"})
+    result.push_back({{{"impl", impl},
+                       {"microbatches", 2},
+                       {"tp", 2},
+                       {"embedding_gradient", "index_add"},
+                       {"deterministic_algorithms", "off"},
+                       {"tolerance", "gradients: rtol 0.01 atol 0.001"}}});
   return result;
 }
 

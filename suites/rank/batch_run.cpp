@@ -96,12 +96,14 @@ void run_arms(const CaseParts& parts, CaseState& state) {
     parts.device.synchronize();
   });
   Snapshot eager_a;
+  History repeated;  // by lockstep_eager; only in a case that states a tolerance
   scope.section(Phase::eager, [&] {
-    const History left = run_eager(parts, state.inputs, *state.eager);
+    History left = run_eager(parts, state.inputs, *state.eager);
     // eager_a stays alive, so that the second run has other addresses and a dependence on addresses
     // is found.
     run_solo_eager(parts, state.inputs, left);
     eager_a = left.steps().back();
+    if (!parts.config.tolerances.empty()) repeated = std::move(left);
     state.eager.reset();
     if (parts.config.layout.tp * parts.config.layout.replicas() * parts.config.layout.pp > 1) {
       run_layout_reference(parts);
@@ -111,7 +113,7 @@ void run_arms(const CaseParts& parts, CaseState& state) {
   if (!parts.config.graphs()) return;
   History lockstep_graph;
   scope.section(Phase::replay,
-                [&] { lockstep_graph = run_lockstep(parts, state.inputs, state.kept); });
+                [&] { lockstep_graph = run_lockstep(parts, state.inputs, repeated, state.kept); });
   scope.section(Phase::replay, [&] { run_free(parts, state.inputs, eager_a, state.kept); });
   if (parts.config.shape_buckets > 0)
     scope.section(Phase::replay, [&] { run_shape_buckets(parts); });
@@ -201,6 +203,7 @@ bool run_case(const BatchContext& context, const ValidatedCase& validated, bool 
       });
       context.heartbeat.report_progress([&groups] { return groups.progress(); });
       context.process.device().autograd_threads(plan.autograd_threads);
+      at::globalContext().setDeterministicAlgorithms(config.deterministic_algorithms, false);
       write_configuration(scope, context.process, config,
                           matrix::effective_values(context.catalogue.axes, validated.test_case));
     });

@@ -25,6 +25,10 @@ enum class Normalization { RMSNorm, LayerNorm };
 enum class Activation { gelu, swiglu };
 /// The values of axis position_embedding.
 enum class PositionEmbedding { rope, learned_absolute };
+/// The values of axis embedding_gradient (embedding.h).
+enum class EmbeddingGradient { index_put, index_add };
+/// The values of axis attention_kernel (attention.h).
+enum class AttentionKernel { math, efficient, flash };
 
 /// The values of axis image_counts: how many images a sequence has. late: none in the first steps.
 enum class ImageCounts { fixed, variable, late };
@@ -47,6 +51,8 @@ struct ModelConfig {
   bool router_aux_loss = false, router_z_loss = false, router_score_correction = false;  // moe.h
   bool shared_expert = false;          // in addition to the routed ones, of the same inner size
   bool shared_expert_overlap = false;  // shared_expert_stream.h
+  EmbeddingGradient embedding_gradient = EmbeddingGradient::index_put;
+  AttentionKernel attention_kernel = AttentionKernel::math;
   /// Set if a single rank is compared with several ranks: the numbers of context parallel and of
   /// sequence parallel parts of the layout that it stands for. The tokens that one rank of that
   /// layout would have then share a capacity of their own.

@@ -1,6 +1,7 @@
 #include "workloads/layers/attention.h"
 
 #include <cmath>
+#include <tuple>
 
 #include "fixtures/comm/collectives.h"
 #include "workloads/config/precision.h"
@@ -128,10 +129,29 @@ at::Tensor Attention::core_attention(const at::Tensor& query, const at::Tensor& 
 at::Tensor Attention::attend_to_all(const at::Tensor& query, const at::Tensor& key,
                                     const at::Tensor& value, const at::Tensor& mask,
                                     const ForwardPass& pass, DropoutPlace place) const {
+  if (config_.attention_kernel != AttentionKernel::math) return attend_fused(query, key, value);
   const at::Tensor scores = at::baddbmm(mask, query, key, /*beta=*/1, /*alpha=*/scale());
   const at::Tensor probabilities =
       pass.dropout.apply(at::softmax(scores.to(at::kFloat), -1).to(scores.scalar_type()), place);
   return at::bmm(probabilities, value);
+}
+
+/// The shapes of attend_to_all().
+at::Tensor Attention::attend_fused(const at::Tensor& query, const at::Tensor& key,
+                                   const at::Tensor& value) const {
+  const std::int64_t batches = query.size(0), length = value.size(1);
+  const std::vector<std::int64_t> heads{batches, heads_of_group_, length, width_};
+  const at::Tensor q = query.view(heads);
+  const at::Tensor k = key.transpose(1, 2).unsqueeze(1).expand(heads).contiguous(),
+                   v = value.unsqueeze(1).expand(heads).contiguous();
+  const at::Tensor context =
+      config_.attention_kernel == AttentionKernel::flash
+          ? std::get<0>(at::_scaled_dot_product_flash_attention(
+                q, k, v, /*dropout_p=*/0, /*is_causal=*/true, /*return_debug_mask=*/false, scale()))
+          : std::get<0>(at::_scaled_dot_product_efficient_attention(
+                q, k, v, /*attn_bias=*/std::nullopt, /*compute_log_sumexp=*/true, /*dropout_p=*/0,
+                /*is_causal=*/true, scale()));
+  return context.reshape(query.sizes());
 }
 
 /// mixed [N, G/T, R+2, D]: queries, key and value of each token. Returns [N, G/T*R*D].

@@ -16,6 +16,10 @@
 // --reset-position-ids). Shapes stay the same; mask and angles are computed from the documents of
 // each microbatch.
 //
+// Instead of products and a softmax, attention_kernel can be one of PyTorch's fused kernels, for
+// the causal mask of whole sequences without dropout. Their backward passes add with atomics on
+// CUDA, in an order that changes from run to run, unless torch.use_deterministic_algorithms is on.
+//
 // G key-value groups, R = heads/G query heads in a group, D = H/heads elements in a head; N = B*S
 // tokens, P parts of a sequence (tensor_parallel.h). As in Megatron-LM, the rows of the projection
 // are ordered by group: R query heads, the key, the value. A rank's shard therefore holds whole
@@ -79,6 +83,8 @@ class Attention {
   at::Tensor attend_to_all(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                            const at::Tensor& mask, const ForwardPass& pass,
                            DropoutPlace place) const;
+  at::Tensor attend_fused(const at::Tensor& query, const at::Tensor& key,
+                          const at::Tensor& value) const;
   at::Tensor attend_to_kept(const at::Tensor& mixed, const CachedTokens& cached) const;
   at::Tensor gathered(const at::Tensor& own) const;
   at::Tensor ring_attention(const at::Tensor& query, const at::Tensor& own, const at::Tensor& sent,

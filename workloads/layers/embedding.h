@@ -2,9 +2,11 @@
 // learned position embedding, which is added to it. Each rank looks up the tokens that it owns and
 // uses zeros for the others; the sum over the ranks is the complete lookup.
 //
-// The lookup is an index with int64 indices, whose backward is index_put_ with accumulation. On
-// CUDA that sorts and uses no atomics, so it is deterministic without the host (embedding and
-// index_add use atomics there).
+// With index_put the lookup is an index with int64 indices, whose backward is index_put_ with
+// accumulation. On CUDA that sorts and uses no atomics, so it is deterministic without the host.
+// With index_add it is an index_select, whose backward is index_add_. That adds with atomics on
+// CUDA, in an order that changes from run to run, unless torch.use_deterministic_algorithms is on
+// (PyTorch lists index_add_ there); the simulated device changes the order too.
 #pragma once
 
 #include <string>
@@ -20,8 +22,10 @@ namespace graphproof::workloads {
 class VocabParallelEmbedding {
  public:
   VocabParallelEmbedding(Parameters& parameters, const Layout& layout, const std::string& name,
-                         std::int64_t vocab, std::int64_t hidden, Distribution distribution)
+                         std::int64_t vocab, std::int64_t hidden, Distribution distribution,
+                         EmbeddingGradient gradient)
       : layout_(layout),
+        gradient_(gradient),
         first_(vocab / layout.tp * layout.tp_rank),
         end_(first_ + vocab / layout.tp) {
     weight_ = parameters.create(name + ".weight", {vocab, hidden}, {0, layout.tp_rank, layout.tp},
@@ -33,15 +37,21 @@ class VocabParallelEmbedding {
 
   /// tokens [N] int64 in 0 .. V-1. Returns [N/P, H], outside the tensor parallel region.
   at::Tensor forward(const at::Tensor& tokens) const {
-    if (layout_.tp == 1) return at::index(weight_, {tokens});
+    if (layout_.tp == 1) return rows_of(tokens);
     const at::Tensor foreign =
         at::logical_or(tokens.lt(first_), tokens.ge(end_));  // [N] bool: owned by another rank
-    const at::Tensor own = at::index(weight_, {(tokens - first_).masked_fill(foreign, 0)});
+    const at::Tensor own = rows_of((tokens - first_).masked_fill(foreign, 0));
     return leave_tensor_parallel(own.masked_fill(foreign.unsqueeze(1), 0.0), layout_);
   }
 
  private:
+  at::Tensor rows_of(const at::Tensor& tokens) const {
+    return gradient_ == EmbeddingGradient::index_put ? at::index(weight_, {tokens})
+                                                     : at::index_select(weight_, 0, tokens);
+  }
+
   Layout layout_;
+  EmbeddingGradient gradient_;
   std::int64_t first_, end_;  // tokens of this rank: [first_, end_)
   at::Tensor weight_;         // [V/T, H]
 };

@@ -21,7 +21,8 @@ Gpt::Gpt(Parameters& parameters, const ModelConfig& config, const Layout& layout
   const Distribution embedding =
       config.tied_embeddings ? weight_distribution(config.hidden, 1.0) : Distribution{0.0, 1.0};
   if (layout.first_stage() || (layout.last_stage() && config.tied_embeddings))
-    embedding_.emplace(parameters, layout, "embedding", config.vocab, config.hidden, embedding);
+    embedding_.emplace(parameters, layout, "embedding", config.vocab, config.hidden, embedding,
+                       config.embedding_gradient);
   if (layout.first_stage() && config.position_embedding == PositionEmbedding::learned_absolute)
     positions_.emplace(parameters, layout, "position_embedding", config, embedding);
   for (const fixtures::NamedTensor& parameter : parameters.all())

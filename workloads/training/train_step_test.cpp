@@ -134,6 +134,10 @@ TEST(TrainStep, LossAndGradientsEqualAnIndependentModelInDoublePrecision) {
   gated.activation = gated_experts.activation = Activation::swiglu;
   learned.position_embedding = PositionEmbedding::learned_absolute;
   tied.tied_embeddings = true;
+  ModelConfig unsorted = kTiny, fused_attention = kTiny;
+  unsorted.embedding_gradient = EmbeddingGradient::index_add;
+  fused_attention.hidden = 8 * fused_attention.heads;
+  fused_attention.attention_kernel = AttentionKernel::efficient;
   ModelConfig small_parts = recomputed, uniform = dropout, block = dropout, expert_parts = experts,
               expert_layer = experts;
   small_parts.recompute = selective({RecomputedPart::core_attn, RecomputedPart::mlp,
@@ -207,9 +211,14 @@ TEST(TrainStep, LossAndGradientsEqualAnIndependentModelInDoublePrecision) {
         Row{"gates", gated},
         Row{"learned positions", learned},
         Row{"tied embeddings", tied},
+        Row{"rows of the embedding's gradient in any order", unsorted},
+        Row{"fused attention", fused_attention},
         Row{"experts with gates", gated_experts},
         Row{"all of these", other_parts()}}) {
     SCOPED_TRACE(row.what);
+    if (row.config.attention_kernel != AttentionKernel::math &&
+        device_under_test().name() != "cuda")
+      continue;
     Bench bench(row.config);
     const double loss = bench.mean_loss();
     ReferenceModel reference(row.config, bench.step.parameters(), bench.step.masks());

@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "suites/checks/attempt/concat.h"
+#include "suites/checks/attempt/tolerance.h"
 
 namespace graphproof::checks {
 namespace {
@@ -38,6 +39,28 @@ void judge_same(Judgement& judgement, const RankFiles& files, const ArmPair& pai
        .got = concat(pair.right, " has ", right),
        .want = concat(left, ", as ", pair.left),
        .why = "the arms did not compute the same"});
+}
+
+/// In a case that states a tolerance: classes without one have equal digests, and a comparison
+/// shows how far the others are apart if their digests differ.
+void judge_digests(Judgement& judgement, const RankFiles& files, const ArmPair& pair,
+                   std::int64_t step, const record::StepLine& left, const record::StepLine& right) {
+  const auto both = [&](std::string_view tensor_class, const std::string& one,
+                        const std::string& other) {
+    if (one == other) return;
+    if (!tolerates(judgement.attempt(), tensor_class)) {
+      judge_same(judgement, files, pair, step, concat("the digests of ", tensor_class), one, other);
+      return;
+    }
+    for (const CompareLine* line : comparisons(judgement, files, pair.compared))
+      if (line->step == step) return;
+    judgement.absent(files, concat("comparison `", pair.compared, "`, although digests differ"),
+                     step);
+  };
+  both("losses", left.loss_bits, right.loss_bits);
+  both("losses", left.digest.losses, right.digest.losses);
+  both("gradients", left.digest.grads, right.digest.grads);
+  both("parameters", left.digest.params, right.digest.params);
 }
 
 }  // namespace
@@ -82,11 +105,25 @@ void judge_comparison(Judgement& judgement, const RankFiles& files, const Compar
     judgement.confirm(files.rank);
     return;
   }
+  const std::string what = concat("`", pair.compared, "`: ", pair.right, " differs from ",
+                                  pair.left, " at step ", line.step);
+  if (tolerates(judgement.attempt())) {
+    const auto beyond = beyond_tolerance(judgement, files, line);
+    if (beyond)
+      judgement.defect({.rank = files.rank,
+                        .step = line.step,
+                        .what = what,
+                        .got = beyond->got,
+                        .want = beyond->want,
+                        .why = beyond->why});
+    else
+      judgement.confirm(files.rank);
+    return;
+  }
   judgement.defect(
       {.rank = files.rank,
        .step = line.step,
-       .what = concat("`", pair.compared, "`: ", pair.right, " differs from ", pair.left,
-                      " at step ", line.step),
+       .what = what,
        .got = describe(line.mismatch),
        .want = line.mismatch ? concat(shown(line.mismatch->left), ", byte for byte, as ", pair.left)
                              : concat("what ", pair.left, " has, byte for byte"),
@@ -132,6 +169,10 @@ void judge_steps(Judgement& judgement, const RankFiles& files, const ArmPair& pa
                         .why = "NaN equals nothing, so no comparison with it can be trusted"});
     }
     if (!left || !right) continue;
+    if (tolerates(judgement.attempt())) {
+      judge_digests(judgement, files, pair, step, *left, *right);
+      continue;
+    }
     judge_same(judgement, files, pair, step, "the loss bits", left->loss_bits, right->loss_bits);
     judge_same(judgement, files, pair, step, "the digests", shown(left->digest),
                shown(right->digest));

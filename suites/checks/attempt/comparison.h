@@ -16,7 +16,8 @@ struct ArmPair {
 std::vector<const CompareLine*> comparisons(Judgement& judgement, const RankFiles& files,
                                             std::string_view compared);
 
-/// Reports a defect unless `line` compares the arms of `pair` and found them equal, with as many
+/// Reports a defect unless `line` compares the arms of `pair` and found them equal, or within the
+/// tolerance that the case states (tolerance.h), with as many
 /// tensors and bytes as the rank's first comparison, and more than zero of both. Comparisons of an
 /// evaluation are measured against the rank's first comparison of an evaluation.
 void judge_comparison(Judgement& judgement, const RankFiles& files, const CompareLine& line,
@@ -30,6 +31,7 @@ void judge_final_comparison(Judgement& judgement, const RankFiles& files, const 
 
 /// Demands a `step` line of both arms for every step from `first` to `last`, each with a finite
 /// loss for every microbatch, and with the same loss bits and the same digests in both arms.
+/// Digests of a class with a tolerance may differ if a comparison of the step judges how much.
 void judge_steps(Judgement& judgement, const RankFiles& files, const ArmPair& pair,
                  std::int64_t first, std::int64_t last);
 

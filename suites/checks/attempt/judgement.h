@@ -41,6 +41,7 @@ class Judgement {
   const Expected& expected_of(const RankFiles& files) const {
     return on_first_stage(attempt_.axes, files.rank) ? expected_ : of_later_stages_;
   }
+  const Attempt& attempt() const { return attempt_; }
 
   /// A rank's lines of a kind, in file order: all, those of an arm, or those of a step of an arm.
   /// If a line of that kind is damaged, the check cannot pass, because the line may have held

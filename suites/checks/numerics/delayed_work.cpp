@@ -5,6 +5,7 @@
 
 #include "suites/checks/attempt/comparison.h"
 #include "suites/checks/attempt/concat.h"
+#include "suites/checks/attempt/tolerance.h"
 
 namespace graphproof::checks::d13 {
 namespace {
@@ -18,8 +19,6 @@ struct DelayedArm {
   std::string_view difference;  // the message if they differ
   std::int64_t first, steps;    // its delayed steps: from which on, and how many
 };
-
-bool equal(const CompareLine* line) { return line->equal; }
 
 bool settled(Judgement& judgement, const Attempt& attempt) {
   if (!judgement.settled() && attempt.context.device != "cuda")
@@ -57,7 +56,9 @@ record::CheckResult judge_delayed(Judgement& judgement, const Attempt& attempt,
       judgement.unexercised(concat("on rank ", files.rank, " the results of ", delayed_arm.arm,
                                    " differed even without a delay"));
       judgement.confirm(files.rank);  // the line is there; D01 and D02 report the difference
-    } else if (std::ranges::all_of(compared, equal)) {
+    } else if (std::ranges::all_of(compared, [&](const CompareLine* one) {
+                 return agree(judgement, files, *one);
+               })) {
       judgement.confirm(files.rank);
     } else {
       judgement.defect(
@@ -86,9 +87,10 @@ record::CheckResult late_eager(Judgement& judgement, const Attempt& attempt) {
                        "eager_a, of which some steps were delayed, differs from solo_eager", 1,
                        std::min<std::int64_t>(2, judgement.expected().steps - 1)};
   return judge_delayed(judgement, attempt, arm, [&](const RankFiles& files) {
-    return std::ranges::any_of(
-        comparisons(judgement, files, arm.compared),
-        [&](const CompareLine* line) { return line->step < arm.first && !equal(line); });
+    return std::ranges::any_of(comparisons(judgement, files, arm.compared),
+                               [&](const CompareLine* line) {
+                                 return line->step < arm.first && !agree(judgement, files, *line);
+                               });
   });
 }
 
@@ -101,7 +103,9 @@ record::CheckResult late_replays(Judgement& judgement, const Attempt& attempt) {
                        "free_graph, whose replays were delayed, differs from eager_a",
                        plan.first_replay, plan.steps - plan.first_replay};
   return judge_delayed(judgement, attempt, arm, [&](const RankFiles& files) {
-    return !std::ranges::all_of(comparisons(judgement, files, "lockstep"), equal);
+    return !std::ranges::all_of(
+        comparisons(judgement, files, "lockstep"),
+        [&](const CompareLine* line) { return agree(judgement, files, *line); });
   });
 }
 

@@ -3,6 +3,7 @@
 // this check the ranks overwrite all free memory, so that a step which reads it has other results.
 #include "suites/checks/attempt/comparison.h"
 #include "suites/checks/attempt/concat.h"
+#include "suites/checks/attempt/tolerance.h"
 
 namespace graphproof::checks::d06 {
 
@@ -13,7 +14,6 @@ using record::ScribbledLine;
 record::CheckResult freed_memory(Judgement& judgement, const Attempt& attempt) {
   if (!judgement.has_replays()) return judgement.result("", "");
   const std::int64_t last = judgement.expected().last_inputs_step;
-  const auto equal = [](const CompareLine* line) { return line->equal; };
   std::int64_t least = 0;
   for (const RankFiles& files : attempt.ranks) {
     const auto* scribbled = judgement.first<ScribbledLine>(files, "lockstep_graph", last);
@@ -23,6 +23,7 @@ record::CheckResult freed_memory(Judgement& judgement, const Attempt& attempt) {
       continue;
     }
     least = least == 0 ? bytes : std::min(least, bytes);
+    const auto equal = [&](const CompareLine* line) { return agree(judgement, files, *line); };
     const auto before = comparisons(judgement, files, "lockstep"),
                after = comparisons(judgement, files, "capture_inputs_last");
     if (after.empty()) {

@@ -3,11 +3,14 @@
 #include "suites/checks/attempt/arms.h"
 #include "suites/checks/attempt/comparison.h"
 #include "suites/checks/attempt/concat.h"
+#include "suites/checks/attempt/tolerance.h"
 
 namespace graphproof::checks::d02 {
 
 /// Both eager runs have every step, with finite losses and equal digests, and their comparison is
-/// equal. An error in phase eager fails the check, because no graph can be judged then.
+/// equal. In a case that states a tolerance they are within it, and within what rounding explains
+/// (tolerance.h), and so is the eager arm of the lockstep. An error in phase eager fails the check,
+/// because no graph can be judged then.
 record::CheckResult eager_repeats(Judgement& judgement, const Attempt& attempt) {
   const std::int64_t steps = judgement.expected().steps;
   const ArmPair arms{"eager_repeats", "eager_a", control_arms(attempt).eager};
@@ -24,9 +27,13 @@ record::CheckResult eager_repeats(Judgement& judgement, const Attempt& attempt) 
     }
     judge_steps(judgement, files, arms, 0, steps - 1);
     judge_final_comparison(judgement, files, arms, steps - 1);
+    if (tolerates(attempt) && judgement.expected().graph)
+      judge_final_comparison(judgement, files, {"eager_again", "eager_a", "lockstep_eager"},
+                             steps - 1);
   }
   return judgement.result(
-      concat(steps, " of ", steps, " eager steps equal on ", attempt.ranks.size(), " ranks"),
+      concat(steps, " of ", steps, " eager steps equal on ", attempt.ranks.size(), " ranks",
+             spread_summary(judgement, "eager_repeats")),
       "all equal");
 }
 
@@ -42,7 +49,8 @@ record::CheckResult graph_repeats(Judgement& judgement, const Attempt& attempt) 
     judge_final_comparison(judgement, files, arms, last);
   }
   return judgement.result(
-      concat("the second graph run is equal at its end on ", attempt.ranks.size(), " ranks"),
+      concat("the second graph run is equal at its end on ", attempt.ranks.size(), " ranks",
+             spread_summary(judgement, arms.compared)),
       "equal");
 }
 

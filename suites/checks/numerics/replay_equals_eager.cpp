@@ -1,6 +1,7 @@
 // D01: a replay computes what the eager step computes, on inputs that change.
 #include "suites/checks/attempt/comparison.h"
 #include "suites/checks/attempt/concat.h"
+#include "suites/checks/attempt/tolerance.h"
 
 namespace graphproof::checks::d01 {
 namespace {
@@ -36,7 +37,8 @@ void judge_every_step(Judgement& judgement, const RankFiles& files) {
 
 /// Every replayed step below `steps` has an equal comparison of more than zero tensors and bytes,
 /// and at least one of these steps had fresh inputs. In every step both arms have equal digests and
-/// a finite loss of each microbatch, because NaN equals nothing.
+/// a finite loss of each microbatch, because NaN equals nothing. Equal is byte for byte, or within
+/// the tolerance that the case states (tolerance.h).
 record::CheckResult lockstep(Judgement& judgement, const Attempt& attempt) {
   if (!judgement.has_replays()) return judgement.result("", "");
   for (const RankFiles& files : attempt.ranks) {
@@ -45,7 +47,8 @@ record::CheckResult lockstep(Judgement& judgement, const Attempt& attempt) {
   }
   const std::int64_t replays = judgement.expected().steps - judgement.expected().first_replay;
   return judgement.result(
-      concat(replays, " of ", replays, " replayed steps equal on ", attempt.ranks.size(), " ranks"),
+      concat(replays, " of ", replays, " replayed steps equal on ", attempt.ranks.size(), " ranks",
+             spread_summary(judgement, kLockstep.compared)),
       "all equal");
 }
 
@@ -63,7 +66,8 @@ record::CheckResult capture_inputs_last(Judgement& judgement, const Attempt& att
     if (!compared) judgement.absent(files, "comparison of the capture inputs", last);
     judge_steps(judgement, files, kCaptureInputsLast, last, last);
   }
-  return judgement.result(concat("equal at step ", last, " on ", attempt.ranks.size(), " ranks"),
+  return judgement.result(concat("equal at step ", last, " on ", attempt.ranks.size(), " ranks",
+                                 spread_summary(judgement, kCaptureInputsLast.compared)),
                           "equal");
 }
 
@@ -74,7 +78,9 @@ record::CheckResult free_run(Judgement& judgement, const Attempt& attempt) {
   for (const RankFiles& files : attempt.ranks)
     judge_final_comparison(judgement, files, free_run_pair(attempt, judgement.expected()),
                            judgement.expected().steps - 1);
-  return judgement.result(concat("equal at the end on ", attempt.ranks.size(), " ranks"), "equal");
+  return judgement.result(concat("equal at the end on ", attempt.ranks.size(), " ranks",
+                                 spread_summary(judgement, "free_run")),
+                          "equal");
 }
 
 }  // namespace graphproof::checks::d01

@@ -92,15 +92,20 @@ void judge_asked(Judgement& judgement, const RankFiles& files, const ConfigLine&
 void judge_fixed(Judgement& judgement, const Attempt& attempt, const RankFiles& files,
                  const ConfigLine& config) {
   const record::Settings& effective = config.effective;
+  const std::string wanted =
+      attempt.axes.text("deterministic_algorithms") == "on" ? "true" : "false";
   if (const std::string deterministic = setting_text(effective, "deterministic");
-      deterministic != "true") {
+      deterministic != wanted) {
     judgement.defect(
         {.rank = files.rank,
          .step = std::nullopt,
-         .what = concat("rank ", files.rank, " may run nondeterministic algorithms"),
+         .what = wanted == "true"
+                     ? concat("rank ", files.rank, " may run nondeterministic algorithms")
+                     : concat("rank ", files.rank, " runs deterministic algorithms alone"),
          .got = concat("deterministic ", deterministic.empty() ? "unknown" : deterministic),
-         .want = "deterministic true",
-         .why = "arms are compared byte for byte"});
+         .want = concat("deterministic ", wanted),
+         .why = wanted == "true" ? "arms are compared byte for byte"
+                                 : "the kernels that the case is about did not run"});
   }
   const std::string threads = setting_text(effective, "mpi_thread_level");
   if (std::ranges::find(kThreadLevels, threads) == kThreadLevels.end()) {

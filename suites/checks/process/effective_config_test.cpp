@@ -139,5 +139,17 @@ TEST(EffectiveConfig, APackageMayChooseTheModesOfItsCaptures) {
                .mentions = {"was captured in another mode", "global"}}});
 }
 
+TEST(EffectiveConfig, NondeterministicAlgorithmsAreThereIfTheCaseAsksForThem) {
+  judge_rows("D28.effective_config",
+             {{"impl", "manual"},
+              {"embedding_gradient", "index_add"},
+              {"deterministic_algorithms", "off"}},
+             {{.name = "deterministic all the same",
+               .change = with_setting(0, "effective", "deterministic", true),
+               .rank = 0,
+               .mentions = {"runs deterministic algorithms alone", "deterministic true",
+                            "deterministic false"}}});
+}
+
 }  // namespace
 }  // namespace graphproof::checks

@@ -102,6 +102,72 @@ struct CompareLine {
   }
 };
 
+/// How far apart two tensors are. Elements that are not finite in both arms, and differ, have no
+/// distance.
+struct TensorDistance {
+  std::string tensor;
+  std::int64_t elements = 1, differing = 0, incomparable = 0, element = 0;
+  double left = 0, right = 0, max_abs = 0, largest = 0, beyond_rtol = 0, resolution = 0;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("tensor", &TensorDistance::tensor, "name of the tensor", "grad:embedding.weight",
+          kFilled);
+    field("elements", &TensorDistance::elements, "its elements", 8192, kPositive);
+    field("differing", &TensorDistance::differing, "elements that differ", 311, kPositive);
+    field("incomparable", &TensorDistance::incomparable,
+          "those of them that are not finite in both arms", 0, kCount);
+    field("element", &TensorDistance::element, "index of the element that differs most", 4242,
+          kCount);
+    field("left", &TensorDistance::left, "that element of the left arm", 0.125);
+    field("right", &TensorDistance::right, "that element of the right arm", 0.12500001);
+    field("max_abs", &TensorDistance::max_abs, "by how much it differs", 7.5e-9, kCount);
+    field("largest", &TensorDistance::largest,
+          "largest absolute value of a finite element of the left arm", 0.5, kCount);
+    field("beyond_rtol", &TensorDistance::beyond_rtol,
+          "the least atol with which every element is within the rtol that the case states for "
+          "the tensor",
+          0.0, kCount);
+    field("resolution", &TensorDistance::resolution,
+          "distance of 1 from the next number of the tensor's type; 0 for integers",
+          1.1920928955078125e-07, kCount);
+  }
+};
+
+struct DistancesLine {
+  static constexpr std::int64_t kSince = 16;
+  static constexpr std::string_view
+      kKind = "distances",
+      kDoc =
+          "How far apart the tensors of a comparison are that differ, in a case that states a "
+          "tolerance.";
+  std::string left, right, compared;
+  std::int64_t step = 0;
+  std::vector<TensorDistance> tensors;
+  double rounding = 0;
+  std::string rounding_why;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("left", &DistancesLine::left, "the arm that is right by definition", "lockstep_eager",
+          kFilled);
+    field("right", &DistancesLine::right, "the arm that must have the same", "lockstep_graph",
+          kFilled);
+    field("compared", &DistancesLine::compared, "which comparison of the case this is", "lockstep",
+          kFilled);
+    field("step", &DistancesLine::step, "step of both arms, from 0", 3, kCount);
+    field("tensors", &DistancesLine::tensors, "every tensor that differs");
+    field("rounding", &DistancesLine::rounding,
+          "how far rounding alone can move an element by the end of this step, relative to the "
+          "largest element of its tensor",
+          9.4e-4, kCount);
+    field("rounding_why", &DistancesLine::rounding_why, "how that was derived",
+          "fp32 sums of up to 256 products in another order: 4 * sqrt(256) * 2^-24 of the largest "
+          "element, times 66 chained sums; times 4 steps",
+          kFilled);
+  }
+};
+
 struct DivergenceLine {
   static constexpr std::string_view
       kKind = "divergence",
@@ -513,7 +579,7 @@ struct InfinityLine {
 
 /// The kinds of this file, in the order of the reference page.
 using StepKinds =
-    Kinds<StepLine, CompareLine, DivergenceLine, ReferenceLine, PaddingLine, RngLine,
+    Kinds<StepLine, CompareLine, DistancesLine, DivergenceLine, ReferenceLine, PaddingLine, RngLine,
           HyperparameterLine, RecomputeLine, ExpertsLine, ScheduleLine, Fp8WeightsLine,
           Fp8ScalingLine, BatchLine, SequencesLine, HeldLine, MasksLine, UpdatesLine, InfinityLine>;
 
