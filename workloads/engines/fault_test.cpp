@@ -1,6 +1,7 @@
 // Every fault of workloads that a single rank can show has the effect that the fault table
 // describes, and the same run without it is sound. M56 and M61 need several ranks:
 // parallel_test.cpp.
+#include <ATen/Context.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -169,6 +170,53 @@ TEST(Faults, M327AddsMemoryToThePoolAndChangesNoResult) {
                 planted = run("full_iteration", Fault::captured_scratch);
   EXPECT_EQ(planted.equal, Equal(kSteps, true));
   EXPECT_GE(planted.pool_bytes, sound.pool_bytes + (std::int64_t{128} << 20));
+}
+
+// The rule of their cases in the table of faults: rtol 0.01, atol 0.001.
+TEST(Faults, M328AndM329RoundTheGradientsOfReplaysWithinAWideToleranceAndBeyondIt) {
+  const auto beyond_rtol = [](Fault fault) {
+    workloads::ModelConfig model;
+    model.microbatches = 2;
+    model.vocab = 16;
+    TwinSteps twins(model, {}, {.impl = "full_iteration", .warmup_steps = kWarmup}, fault);
+    double most = 0;
+    for (std::int64_t i = 0; i < kSteps; ++i) {
+      EXPECT_EQ(twins.step(i).equal, i < kWarmup);
+      for (const fixtures::Distance& one :
+           fixtures::distances(twins.eager->outputs(), twins.graph->outputs(),
+                               [](const std::string&) { return 0.01; }))
+        most = std::max(most, one.beyond_rtol);
+    }
+    return most;
+  };
+  EXPECT_GT(beyond_rtol(Fault::captured_gradients_in_8_bits), 0.001);
+  EXPECT_LT(beyond_rtol(Fault::captured_gradients_in_bf16), 0.001);
+}
+
+TEST(Faults, M330DiffersBetweenTwoRunsOfTheSameSteps) {
+  for (const Fault fault : {Fault::none, Fault::result_depends_on_address}) {
+    TwinSteps first({}, {}, {.impl = "none"}, fault), second({}, {}, {.impl = "none"}, fault);
+    first.step(0);
+    second.step(0);
+    EXPECT_EQ(fixtures::compare(first.graph->outputs(), second.graph->outputs()).equal,
+              fault == Fault::none);
+  }
+}
+
+TEST(Faults, M331AddsInAnotherOrderInReplaysAlone) {
+  at::globalContext().setDeterministicAlgorithms(true, false);
+  for (const Fault fault : {Fault::none, Fault::captured_without_deterministic_algorithms}) {
+    workloads::ModelConfig model;
+    model.vocab = 16;
+    model.embedding_gradient = workloads::EmbeddingGradient::index_add;
+    TwinSteps twins(model, {}, {.impl = "full_iteration", .warmup_steps = kWarmup}, fault);
+    Equal equal;
+    for (std::int64_t i = 0; i < kSteps; ++i) equal.push_back(twins.step(i).equal);
+    EXPECT_EQ(Equal(equal.begin(), equal.begin() + kWarmup), Equal(kWarmup, true));
+    EXPECT_EQ(equal.back(), fault == Fault::none);
+    EXPECT_TRUE(at::globalContext().deterministicAlgorithms()) << "the capture puts it back";
+  }
+  at::globalContext().setDeterministicAlgorithms(false, false);
 }
 
 TEST(Faults, M353LeavesTheNormsAsTheyWere) {

@@ -1,4 +1,6 @@
 // Faults of captures: missing work, lasting effects, and failures.
+#include <ATen/Context.h>
+
 #include <cstdint>
 
 #include "fixtures/device/error.h"
@@ -162,8 +164,49 @@ class CheckInCapture final : public FaultHooks {
   void plan_step(const StepPlan& plan) override { plan.config.nan_check_loss = true; }
 };
 
+/// The graph writes its gradients through a buffer of a shorter type, as if for a collective.
+std::shared_ptr<FaultHooks> captured_gradients_through(at::ScalarType type) {
+  return in_each_capture([type](const CaptureParts& parts, CaptureRequest& request) {
+    request.work = [work = request.work, &step = parts.step, type] {
+      work();
+      const at::NoGradGuard no_grad;
+      for (const NamedTensor& gradient : step.gradients())
+        gradient.tensor.copy_(gradient.tensor.to(type));
+    };
+  });
+}
+
+/// PyTorch may use nondeterministic algorithms while it lives.
+class AnyAlgorithm {
+ public:
+  AnyAlgorithm() { at::globalContext().setDeterministicAlgorithms(false, false); }
+  ~AnyAlgorithm() { at::globalContext().setDeterministicAlgorithms(before_, false); }
+  AnyAlgorithm(const AnyAlgorithm&) = delete;
+  AnyAlgorithm& operator=(const AnyAlgorithm&) = delete;
+
+ private:
+  const bool before_ = at::globalContext().deterministicAlgorithms();
+};
+
 }  // namespace
 
+/// The largest rounding error of a gradient is 2^-9 of it with bf16, 2^-4 with 8 bits.
+std::shared_ptr<FaultHooks> captured_gradients_in_bf16() {
+  return captured_gradients_through(at::kBFloat16);
+}
+std::shared_ptr<FaultHooks> captured_gradients_in_8_bits() {
+  return captured_gradients_through(at::kFloat8_e4m3fn);
+}
+/// The capture chooses kernels whose order of additions changes, where eager has deterministic
+/// ones.
+std::shared_ptr<FaultHooks> captured_without_deterministic_algorithms() {
+  return in_each_capture([](const CaptureParts&, CaptureRequest& request) {
+    request.work = [work = request.work] {
+      const AnyAlgorithm any;
+      work();
+    };
+  });
+}
 std::shared_ptr<FaultHooks> failed_captures_retried() { return in_each_capture(fail_captures); }
 std::shared_ptr<FaultHooks> generator_not_registered() {
   return std::make_shared<UnregisteredGenerator>();

@@ -1,4 +1,5 @@
 // Faults in the parts of the model and in the weights of its batch.
+#include <cstdint>
 #include <limits>
 
 #include "workloads/faults/planted.h"
@@ -26,7 +27,23 @@ class HostReads : public PartFault {
   virtual bool on_this_rank() const { return true; }
 };
 
-/// The same on one rank only.
+/// A layer's result depends on the address of its weight, as if it read memory that nobody has
+/// written: two runs from one seed differ by percents, with and without graphs.
+class ResultDependsOnAddress final : public PartFault {
+ public:
+  Tensors run(const ModuleCall& call, const Tensors& inputs, const Tensors& parameters,
+              const ModuleBody& body) override {
+    Tensors results = PartFault::run(call, inputs, parameters, body);
+    if (call.kind != ModuleKind::attn || call.layer != 1 || parameters.empty()) return results;
+    constexpr std::uintptr_t kLine = 512, kDifferent = 1009;  // allocations are aligned to a line
+    const auto address = reinterpret_cast<std::uintptr_t>(parameters[0].const_data_ptr());
+    const double share = static_cast<double>(address / kLine % kDifferent) / kDifferent;
+    results[0] = results[0] * (1 + 0.2 * share);
+    return results;
+  }
+};
+
+/// A host that reads on one rank only.
 class OneHostReads final : public HostReads {
   bool on_this_rank() const override { return layout().dp_rank == 1; }
 };
@@ -176,6 +193,9 @@ class NanWeight final : public Planted {
 }  // namespace
 
 std::shared_ptr<FaultHooks> host_sync_in_capture() { return std::make_shared<HostReads>(); }
+std::shared_ptr<FaultHooks> result_depends_on_address() {
+  return std::make_shared<ResultDependsOnAddress>();
+}
 std::shared_ptr<FaultHooks> capture_fails_on_one_rank() { return std::make_shared<OneHostReads>(); }
 std::shared_ptr<FaultHooks> documents_frozen_at_capture() {
   return std::make_shared<DocumentsFrozen>();
