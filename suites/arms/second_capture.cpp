@@ -13,23 +13,27 @@
 namespace graphproof::suites {
 namespace {
 
-/// Collects the nodes, and lets the ranks vote after each capture.
+/// Collects the nodes, and lets the ranks vote after each capture that all of them make.
 class SecondObserver final : public engines::Observer {
  public:
   SecondObserver(CaseScope& scope, const WatchedDevice& device, const std::string& arm,
                  std::int64_t step)
       : scope_(scope), device_(device), arm_(arm), step_(step) {}
 
-  void before_capture(const std::string&, const std::vector<fixtures::NamedTensor>&) override {
+  void before_capture(const std::string& graph,
+                      const std::vector<fixtures::NamedTensor>&) override {
     scope_.enter(Phase::capture, arm_, step_);
-    scope_.boundary(Phase::capture);
+    if (!of_first_stage(graph)) scope_.boundary(Phase::capture);
   }
   void after_capture(const engines::CaptureReport& report,
                      const std::vector<fixtures::NamedTensor>&) override {
     const bool ok = report.status == "ok";
     if (ok && device_.counts().nodes) graphs_.try_emplace(report.graph, device_.counts().nodes);
-    scope_.vote(ok ? 0 : (report.code != 0 ? report.code : 1));
-    scope_.boundary(Phase::replay);
+    if (!of_first_stage(report.graph) || !ok) {
+      scope_.boundary(Phase::capture);
+      scope_.vote(ok ? 0 : (report.code != 0 ? report.code : 1));
+      scope_.boundary(Phase::replay);
+    }
     if (ok) scope_.enter(Phase::replay, arm_, step_);
   }
 
@@ -78,7 +82,7 @@ std::vector<Pair> pairs_of(
                      .step = had ? left->second.step : index,
                      .first = &of_first,
                      .second = &of_second,
-                     .compared = fixtures::compare(of_first, of_second)});
+                     .compared = fixtures::compare_captures(of_first, of_second)});
   }
   return pairs;
 }

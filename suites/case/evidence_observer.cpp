@@ -17,9 +17,6 @@ std::string hex(std::uint64_t address) {
   return text.str();
 }
 
-/// Whether only the first pipeline stage captures the graph: it is one of the vision encoder.
-bool of_first_stage(const std::string& graph) { return graph.starts_with("vision."); }
-
 std::optional<record::ModuleRuns> module_runs(const engines::CaptureReport& report) {
   if (!report.module_runs) return std::nullopt;
   return record::ModuleRuns{.forwards = report.module_runs->forwards,
@@ -27,6 +24,8 @@ std::optional<record::ModuleRuns> module_runs(const engines::CaptureReport& repo
 }
 
 }  // namespace
+
+bool of_first_stage(const std::string& graph) { return graph.starts_with("vision."); }
 
 std::vector<std::int64_t> layer_counts(capture::Device& device, workloads::TrainStep& step) {
   device.synchronize();

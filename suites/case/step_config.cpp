@@ -295,15 +295,15 @@ StepConfig step_config(const matrix::AxisTable& axes, const matrix::Case& test_c
       .router_score_correction = boolean("router_score_correction"),
       .shared_expert = boolean("shared_expert"),
       .shared_expert_overlap = boolean("shared_expert_overlap"),
+      .embedding_gradient =
+          meaning_of(kEmbeddingGradients, "embedding_gradient", text("embedding_gradient")),
+      .attention_kernel =
+          meaning_of(kAttentionKernels, "attention_kernel", text("attention_kernel")),
       .encoder_layers = text("model") == "vlm" ? integer("encoder_layers") : 0,
       .images = integer("images"),
       .image_counts = meaning_of(kImageCounts, "image_counts", text("image_counts")),
       .vision_seq_length = integer("vision_seq_length"),
       .freeze_vision_model = boolean("freeze_vision_model"),
-      .embedding_gradient =
-          meaning_of(kEmbeddingGradients, "embedding_gradient", text("embedding_gradient")),
-      .attention_kernel =
-          meaning_of(kAttentionKernels, "attention_kernel", text("attention_kernel")),
       .recompute = recompute_config(text("recompute")),
       .precision = meaning_of(kPrecisions, "precision", text("precision")),
       .loss_scaling = meaning_of(kLossScales, "loss_scale", text("loss_scale")),
