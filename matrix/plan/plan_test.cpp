@@ -361,6 +361,7 @@ TEST_F(PlanTest, AToleranceForACaseWithoutASpreadIsRefusedAtItsRule) {
       {R"({"impl": "manual", "optimizer": "adam"})", "Adam divides a gradient by its size"},
       {R"~({"impl": "manual", "recompute": "selective(core_attn)"})~",
        "a sum that nearly cancels has no bound relative to itself"},
+      {R"({"impl": "manual", "model": "hybrid"})", "amplifies a rounding from token to token"},
       {R"({"impl": "manual", "precision": "fp16"})", "a scale that follows the largest number"},
   };
   for (const auto& row : rows) {
