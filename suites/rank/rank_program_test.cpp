@@ -49,7 +49,8 @@ TEST_F(RankProgram, CleanCasesOfEachEngineAndLayoutPassEveryRequiredCheckInOneBa
 std::vector<matrix::FaultEntry> one_of_each_detector(const matrix::Catalogue& catalogue) {
   std::map<std::string, matrix::FaultEntry> first;
   for (const matrix::FaultEntry& fault : catalogue.faults.faults())
-    if (fault.shown_on("sim") && !fault.limits_ms.contains(record::Phase::replay))
+    if (fault.shown_on("sim") && !fault.limits_ms.contains(record::Phase::replay) &&
+        !fault.limits_ms.contains(record::Phase::capture))
       first.emplace(fault.detector("sim"), fault);
   std::vector<matrix::FaultEntry> faults;
   for (const auto& [detector, fault] : first) faults.push_back(fault);

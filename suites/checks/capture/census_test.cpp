@@ -48,7 +48,7 @@ TEST(Census, Rows) {
                [](Attempt& a) { erase(a, {.rank = 0, .kind = "capture", .arm = "solo_graph"}); },
            .rank = 0,
            .mentions = {"successful `capture` line of arm solo_graph"},
-           .also = {"D18.coverage", "D19.capture_status", "D37.warmed_up"}},
+           .also = {"D18.coverage", "D19.capture_status", "D37.warmed_up", "D84.second_capture"}},
       });
 }
 

@@ -29,7 +29,7 @@ TEST(RankSignatures, Rows) {
            .rank = 1,
            .mentions = {"rank 1 left no successful"},
            .also = {"D15.census", "D18.coverage", "D19.capture_status", "D31.pool_sharing",
-                    "D37.warmed_up"}},
+                    "D37.warmed_up", "D84.second_capture"}},
           {.name = "rank 1 died",
            .change = [](Attempt& a) { die_before(a, {.rank = 1, .kind = "capture"}); },
            .want = record::Result::unexercised,

@@ -98,7 +98,11 @@ TEST(SecondCapture, Rows) {
            .rank = 1,
            .mentions = {"twice with the same state of the host"}},
           {.name = "the learning rate had not",
-           .change = [](Attempt& a) { set(a, kLine, "learning_rate_again", 0.09); },
+           .change =
+               [](Attempt& a) {
+                 set(a, kLine, "learning_rate", 0.09);
+                 set(a, kLine, "learning_rate_again", 0.09);
+               },
            .rank = 1,
            .mentions = {"twice with the same state of the host"}},
           {.name = "absent",

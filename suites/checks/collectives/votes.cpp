@@ -15,6 +15,7 @@ namespace {
 using record::CaptureLine;
 using record::ErrorLine;
 using record::Phase;
+using record::SecondCaptureLine;
 using record::VoteLine;
 
 /// A phase that every case, or every case with graphs, ends with a vote. Before phase init has
@@ -103,16 +104,19 @@ void judge_codes(Judgement& judgement, const Attempt& attempt, const RankFiles& 
        .why = "ranks that continue without it wait in a collective for ever"});
 }
 
-/// How many votes a rank holds after a phase. Every capture ends with a vote of its own, but those
+/// How many votes a rank holds after a phase. Every capture, and every second one of a graph, ends
+/// with a vote of its own, but those
 /// of a vision encoder, which other stages do not have. So do the replays of lockstep_graph with
 /// its second run, of free_graph, of the steps of changing lengths, from evidence revision 2 on of
 /// solo_graph, and, with a limit on times, of paired_graph.
 std::ptrdiff_t votes_wanted(Judgement& judgement, const Attempt& attempt, const RankFiles& files,
                             Phase phase) {
-  if (phase == Phase::capture)
+  if (phase == Phase::capture) {
+    const auto all_ranks_capture = [](const auto& line) { return !of_vision_encoder(line); };
     return std::max<std::ptrdiff_t>(
-        1, std::ranges::count_if(judgement.lines<CaptureLine>(files),
-                                 [](const CaptureLine& line) { return !of_vision_encoder(line); }));
+        1, std::ranges::count_if(judgement.lines<CaptureLine>(files), all_ranks_capture) +
+               std::ranges::count_if(judgement.lines<SecondCaptureLine>(files), all_ranks_capture));
+  }
   if (phase != Phase::replay) return 1;
   return 2 + (judgement.expected().trains && evidence_revision(attempt) >= 2 ? 1 : 0) +
          (attempt.axes.integer("shape_buckets") > 0 ? 1 : 0) +

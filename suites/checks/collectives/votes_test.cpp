@@ -56,7 +56,8 @@ TEST(Votes, Rows) {
                },
            .rank = 1,
            .mentions = {"rank 1 voted that phase capture failed"},
-           .also = {"D19.capture_status", "D15.census", "D24.rank_signatures"}},
+           .also = {"D19.capture_status", "D15.census", "D24.rank_signatures",
+                    "D84.second_capture"}},
           {.name = "ranks recorded different votes",
            .change =
                [](Attempt& a) {
@@ -87,7 +88,7 @@ TEST(Votes, Rows) {
                  for (const int rank : {0, 1}) without_vote(a, rank, "capture");
                },
            .rank = 0,
-           .mentions = {"rank 0 left no 1 of 3 votes after phase capture"}},
+           .mentions = {"rank 0 left no 1 of 4 votes after phase capture"}},
           {.name = "no vote after the replays of one arm",
            .change =
                [](Attempt& a) {
