@@ -126,6 +126,7 @@ class SoakJob {
     engine_->drop_graphs();
     buckets_ = nullptr;
     engine_.reset();
+    device_.forget_graphs();
     release_caches();
     write_memory("returned", last);
   }

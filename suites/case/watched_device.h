@@ -42,6 +42,12 @@ class WatchedDevice final : public capture::ForwardingDevice {
     return std::exchange(counts_->operands, std::nullopt);
   }
   std::unique_ptr<capture::Graph> make_graph() override;
+  /// Forgets the pools and generators of graphs that are gone, so that a job that captures again
+  /// and again does not grow by them.
+  void forget_graphs() {
+    counts_->pools.clear();
+    counts_->generators.clear();
+  }
 
  private:
   std::shared_ptr<GraphCounts> counts_;
