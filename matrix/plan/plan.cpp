@@ -98,15 +98,16 @@ class Planner {
     plan_.lines.push_back(std::move(line));
   }
 
-  // Gives the case the tolerances of the file. One that the case has already, as a value of its
-  // axis, holds instead. Clean twins of faults stay what they are.
+  // Gives the case the tolerances of the rules that are known to hold for it: where a fact of the
+  // machine is unknown, results stay compared bit by bit. A tolerance that the case has already, as
+  // a value of its axis, holds instead. Clean twins of faults stay what they are.
   void state_tolerance(Case& test_case) const {
     if (profile_.cases == "faults" || text_of(catalogue_.axes, test_case, "tolerance") != kBitwise)
       return;
     Tolerances tolerances;
     std::map<std::string, const OracleRule*> stated_by;
     for (const OracleRule& rule : file_.oracle) {
-      if (rule.when.holds(test_case, machine_) == Truth::no) continue;
+      if (rule.when.holds(test_case, machine_) != Truth::yes) continue;
       for (const auto& [name, tolerance] : rule.tolerances) {
         const auto [known, fresh] = tolerances.emplace(name, tolerance);
         if (!fresh && known->second != tolerance)

@@ -315,6 +315,18 @@ TEST_F(PlanTest, TolerancesBecomeAnAxisOfTheCasesOfTheirRules) {
   for (const record::PlanLine& line : plan.lines) EXPECT_FALSE(line.skip) << line.name;
 }
 
+TEST_F(PlanTest, ARuleThatMayHoldGivesNoTolerance) {
+  const auto tolerance = [&](const std::string& condition) {
+    return own(R"("include": [{"impl": "manual"}], "oracle": {"rules": [{"when": ")" + condition +
+               R"(", "rtol": 1e-5, "classes": ["losses"], "why": "w"}]}, "profiles": {"p": {}})")
+        .lines[0]
+        .axes.at("tolerance");
+  };
+  ASSERT_FALSE(sim_.stack.contains("nccl_version"));
+  EXPECT_EQ(tolerance("nccl_version >= 2.20"), "none") << "the version is not known";
+  EXPECT_EQ(tolerance("torch_version >= 2.10"), "losses: rtol 1e-05 atol 0.0");
+}
+
 // torch.allclose(eager, graphed, rtol=1e-5), whose atol is 1e-8.
 TEST_F(PlanTest, ARuleWithoutClassesIsForAllOfThem) {
   const Plan plan = own(R"("include": [{"impl": "manual"}],
