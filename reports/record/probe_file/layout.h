@@ -69,12 +69,16 @@ struct ExecutableCounters {
   /// Training steps with a launch, and the fewest and most launches in one of them that ended.
   std::int64_t steps = 0, launches_per_step_least = 0, launches_per_step_most = 0;
   std::int64_t launches_in_step = 0;  ///< in the step of the last launch
-  /// Kernels that the launching thread started outside graphs since its previous graph launch.
+  /// Kernels that the launching thread started outside graphs since its previous graph launch; none
+  /// for its first one.
   std::int64_t kernels_before = 0;
   /// Launches after memory of an operand had been given back to the driver.
   std::int64_t launches_after_free = 0;
   std::int64_t destroyed_ns = 0;  ///< 0 while it exists
   std::int64_t record_reused = 0;
+  /// Launches by a thread that had launched a graph before. 0 in files of probes that did not count
+  /// them; their `kernels_before` has also what ran before a thread's first launch.
+  std::int64_t launches_after_another = 0;
 };
 
 /// One thread that called the driver.

@@ -112,11 +112,12 @@ struct GraphRow {
           "its share (0 to 1) of the device time of the process; only in the profile full", 0.7,
           kCount);
     field("kernels_between", &GraphRow::kernels_between,
-          "kernels that its thread launched outside graphs before a replay, on average", 12.5,
-          kCount);
+          "kernels that its thread launched outside graphs between its replay of any graph before "
+          "and a replay of this one, on average; absent where no replay has one before",
+          12.5, kCount);
     field("between", &GraphRow::between,
-          "what its thread does outside graphs before a replay, since its replay of any graph "
-          "before; the most frequent first; absent where nothing was seen");
+          "what its thread does outside graphs between them; the most frequent first; absent where "
+          "nothing was seen");
   }
 };
 

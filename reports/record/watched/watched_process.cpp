@@ -411,6 +411,8 @@ class Conversion {
                      .updates_refused = counters.updates_refused,
                      .updates_of_operands = counters.updates_of_operands,
                      .launches_after_free = counters.launches_after_free};
+    if (counters.launches_after_another > 0)
+      line.launches_after_another = counters.launches_after_another;
     if (const auto streams = streams_.find(counters.executable); streams != streams_.end())
       line.streams = streams->second;
     if (counters.launches > 0) {

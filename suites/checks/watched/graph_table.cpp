@@ -25,17 +25,16 @@ std::vector<record::KernelCount> most_frequent(const record::WatchedGraphLine& g
   return kernels;
 }
 
-/// What its thread does before each launch of an executable graph, the most frequent first.
-std::vector<record::BetweenReplays> between_replays(const JobProcess& process,
-                                                    const Executable& one) {
+/// What its thread does between its launch of a graph before and a launch of executable graph
+/// `number`, the most frequent first. `launches` is how many have such a launch before.
+std::vector<record::BetweenReplays> between_replays(const JobProcess& process, std::int64_t number,
+                                                    double launches) {
   std::vector<record::BetweenReplays> list;
-  if (one.launches() == 0) return list;
   for (const auto& line : process.of<record::BetweenReplaysLine>())
-    if (line.executable == one.number() && line.count > 0)
-      list.push_back(
-          {.what = line.what,
-           .name = readable_name(line.name),
-           .per_replay = static_cast<double>(line.count) / static_cast<double>(one.launches())});
+    if (line.executable == number && line.count > 0)
+      list.push_back({.what = line.what,
+                      .name = readable_name(line.name),
+                      .per_replay = static_cast<double>(line.count) / launches});
   std::ranges::stable_sort(list, std::greater<>(), &record::BetweenReplays::per_replay);
   if (list.size() > kMostBetween) list.resize(kMostBetween);
   return list;
@@ -103,12 +102,13 @@ record::GraphRow row_of(const JobProcess& process, const Executable& one,
   if (one.replays) {
     row.replays_per_step_least = one.replays->per_step_least;
     row.replays_per_step_most = one.replays->per_step_most;
-    if (one.launches() > 0)
-      row.kernels_between =
-          static_cast<double>(one.replays->kernels_before) / static_cast<double>(one.launches());
+    if (const auto after_another = one.replays->launches_after_another) {
+      const auto launches = static_cast<double>(*after_another);
+      row.kernels_between = static_cast<double>(one.replays->kernels_before) / launches;
+      if (auto between = between_replays(process, one.number(), launches); !between.empty())
+        row.between = std::move(between);
+    }
   }
-  if (auto between = between_replays(process, one); !between.empty())
-    row.between = std::move(between);
   return row;
 }
 

@@ -40,6 +40,14 @@ TEST(GraphTable, NamesWhatRunsBeforeAReplay) {
       {.what = "wait", .name = "cuStreamSynchronize", .per_replay = 1}};
   EXPECT_EQ(rows[0].between, want);
   EXPECT_FALSE(rows[2].between) << "nothing was seen";
+  lines<record::ReplaysLine>(job, 0)[0].launches_after_another = 50;
+  EXPECT_DOUBLE_EQ(graph_table(job, notes)[0].between->front().per_replay, 5)
+      << "of the replays that have one before";
+  EXPECT_DOUBLE_EQ(graph_table(job, notes)[0].kernels_between.value(), 10);
+  lines<record::ReplaysLine>(job, 0)[0].launches_after_another.reset();
+  EXPECT_FALSE(graph_table(job, notes)[0].kernels_between);
+  EXPECT_FALSE(graph_table(job, notes)[0].between);
+  notes.resize(1);
   ASSERT_EQ(notes.size(), 1u);
   EXPECT_NE(notes[0].find("3 kernels and calls between replays are not told apart"),
             std::string::npos)

@@ -334,6 +334,7 @@ struct ReplaysLine {
   std::optional<double> first_s;
   std::optional<double> last_s;
   std::int64_t kernels_before = 0;
+  std::optional<std::int64_t> launches_after_another;
   std::int64_t updates = 0;
   std::int64_t node_updates = 0;
   std::int64_t updates_refused = 0;
@@ -365,8 +366,13 @@ struct ReplaysLine {
           60.1, kCount);
     field("kernels_before", &ReplaysLine::kernels_before,
           "kernels that the launching threads started outside graphs since their previous graph "
-          "launch, summed",
+          "launch, summed over the launches that have one before",
           50, kCount);
+    field(
+        "launches_after_another", &ReplaysLine::launches_after_another,
+        "launches by a thread that had launched a graph before; absent where there is none or the "
+        "probe did not count them",
+        99, kPositive);
     field("updates", &ReplaysLine::updates, "updates from another graph", 0, kCount);
     field("node_updates", &ReplaysLine::node_updates, "updates of single nodes", 0, kCount);
     field("updates_refused", &ReplaysLine::updates_refused, "updates that the driver refused", 0,

@@ -123,6 +123,7 @@ record::ReplaysLine replays_line(std::int64_t graph) {
           .first_s = small ? 1.9 : 2.0 + 0.01 * static_cast<double>(graph),
           .last_s = small ? 1.9 : 12.0 + 0.01 * static_cast<double>(graph),
           .kernels_before = graph == 1 ? 500 : 0,
+          .launches_after_another = small ? 1 : kSteps,
           .updates = graph == 2 ? 1 : 0};
 }
 
