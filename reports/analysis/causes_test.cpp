@@ -87,6 +87,10 @@ TEST(Causes, ThoseWhoseChecksFiredComeFirst) {
   const Cause first = symptoms(moved, {})[0].likely[0];
   EXPECT_TRUE(first.cause.starts_with("an input was replaced")) << first.cause;
   EXPECT_EQ(first.fired, std::vector<std::string>{"D07.static_addresses"});
+  record::Record frozen = of("fail.capture"_verdict);
+  frozen.failing.push_back({.check = "D84.second_capture", .rank = 0, .message = {}});
+  const Cause kept = symptoms(frozen, {})[0].likely[0];
+  EXPECT_TRUE(kept.cause.starts_with("the graph keeps what the host computed")) << kept.cause;
   const Symptom unranked = symptoms(of("fail.numerics"_verdict), {})[0];
   EXPECT_TRUE(unranked.likely[0].fired.empty()) << "D01 confirms no single cause";
   EXPECT_TRUE(unranked.likely[0].cause.starts_with("a value was frozen")) << "the most common";
