@@ -9,6 +9,7 @@
 #include "fixtures/inspect/node_comparison.h"
 #include "reports/record/text/file.h"
 #include "suites/case/learning_rate.h"
+#include "workloads/engine_traits/engine_traits.h"
 
 namespace graphproof::suites {
 namespace {
@@ -23,13 +24,13 @@ class SecondObserver final : public engines::Observer {
   void before_capture(const std::string& graph,
                       const std::vector<fixtures::NamedTensor>&) override {
     scope_.enter(Phase::capture, arm_, step_);
-    if (!of_first_stage(graph)) scope_.boundary(Phase::capture);
+    if (!engines::of_vision_encoder(graph)) scope_.boundary(Phase::capture);
   }
   void after_capture(const engines::CaptureReport& report,
                      const std::vector<fixtures::NamedTensor>&) override {
     const bool ok = report.status == "ok";
     if (ok && device_.counts().nodes) graphs_.try_emplace(report.graph, device_.counts().nodes);
-    if (!of_first_stage(report.graph) || !ok) {
+    if (!engines::of_vision_encoder(report.graph) || !ok) {
       scope_.boundary(Phase::capture);
       scope_.vote(ok ? 0 : (report.code != 0 ? report.code : 1));
       scope_.boundary(Phase::replay);

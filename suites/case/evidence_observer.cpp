@@ -7,6 +7,7 @@
 #include "fixtures/inspect/tensor_digest.h"
 #include "fixtures/tensors/hash.h"
 #include "suites/case/step_config.h"
+#include "workloads/engine_traits/engine_traits.h"
 
 namespace graphproof::suites {
 namespace {
@@ -24,8 +25,6 @@ std::optional<record::ModuleRuns> module_runs(const engines::CaptureReport& repo
 }
 
 }  // namespace
-
-bool of_first_stage(const std::string& graph) { return graph.starts_with("vision."); }
 
 std::vector<std::int64_t> layer_counts(capture::Device& device, workloads::TrainStep& step) {
   device.synchronize();
@@ -52,7 +51,7 @@ CaptureObserver::CaptureObserver(CaseScope& scope, const WatchedDevice& device,
 void CaptureObserver::before_capture(const std::string& graph,
                                      const std::vector<fixtures::NamedTensor>& state) {
   scope_.enter(Phase::capture, arm_, step_index_);
-  if (!of_first_stage(graph)) scope_.boundary(Phase::capture);
+  if (!engines::of_vision_encoder(graph)) scope_.boundary(Phase::capture);
   state_before_ = state_digest(state, step_.rng());
 }
 
@@ -89,7 +88,7 @@ void CaptureObserver::after_capture(const engines::CaptureReport& report,
                                    .what = "capture",
                                    .before = state_before_,
                                    .after = state_digest(state, step_.rng())});
-  if (!of_first_stage(report.graph) || !ok) {
+  if (!engines::of_vision_encoder(report.graph) || !ok) {
     captured_ = true;
     scope_.boundary(Phase::capture);
     scope_.vote(ok ? 0 : (report.code != 0 ? report.code : 1));

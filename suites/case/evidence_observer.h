@@ -26,9 +26,6 @@ std::vector<std::int64_t> layer_counts(capture::Device& device, workloads::Train
 std::string state_digest(const std::vector<fixtures::NamedTensor>& state,
                          fixtures::RngTracker& rng);
 
-/// Whether only the first pipeline stage captures the graph: it is one of the vision encoder.
-bool of_first_stage(const std::string& graph);
-
 /// The nodes of a graph, and the step in which it was captured.
 struct CapturedNodes {
   std::int64_t step = 0;

@@ -17,6 +17,10 @@
 
 namespace graphproof::engines {
 
+/// Whether a graph of this name is one of the vision encoder, which only the first pipeline stage
+/// has.
+constexpr bool of_vision_encoder(std::string_view graph) { return graph.starts_with("vision."); }
+
 /// What one graph of the engine holds. `modules`: one module, or the modules of one layer, with
 /// separate graphs for forward and backward. What lies between the modules runs eagerly.
 enum class Captured { nothing, whole_step, modules };

@@ -12,10 +12,6 @@ inline bool succeeded(const record::CaptureLine& capture) {
   return capture.status == "ok" && capture.code == 0;
 }
 
-/// Whether the graph of a line is one of the vision encoder, which only the first pipeline stage
-/// has.
-bool of_vision_encoder(const auto& line) { return line.graph.starts_with("vision."); }
-
 /// The captures of a rank that succeeded, in file order.
 inline std::vector<const record::CaptureLine*> successful_captures(Judgement& judgement,
                                                                    const RankFiles& files) {

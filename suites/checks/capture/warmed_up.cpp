@@ -92,7 +92,8 @@ record::CheckResult modules_warmed_up(Judgement& judgement, const Attempt& attem
       const std::int64_t recorded = engine.records_first_step ? expected.forwards_per_step : 0;
       const std::int64_t reported = capture.warmups.value_or(0), wanted = recorded + reported;
       // The parts of a frozen encoder have no backward.
-      const bool frozen = attempt.axes.flag("freeze_vision_model") && of_vision_encoder(capture);
+      const bool frozen =
+          attempt.axes.flag("freeze_vision_model") && engines::of_vision_encoder(capture.graph);
       if (reported > 0 && runs->forwards >= wanted && (frozen || runs->backwards >= wanted)) {
         judgement.confirm(files.rank);
         continue;

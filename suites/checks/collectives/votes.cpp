@@ -8,6 +8,7 @@
 #include "suites/checks/attempt/capture.h"
 #include "suites/checks/attempt/concat.h"
 #include "suites/checks/attempt/judgement.h"
+#include "workloads/engine_traits/engine_traits.h"
 
 namespace graphproof::checks::d26 {
 namespace {
@@ -112,7 +113,9 @@ void judge_codes(Judgement& judgement, const Attempt& attempt, const RankFiles& 
 std::ptrdiff_t votes_wanted(Judgement& judgement, const Attempt& attempt, const RankFiles& files,
                             Phase phase) {
   if (phase == Phase::capture) {
-    const auto all_ranks_capture = [](const auto& line) { return !of_vision_encoder(line); };
+    const auto all_ranks_capture = [](const auto& line) {
+      return !engines::of_vision_encoder(line.graph);
+    };
     return std::max<std::ptrdiff_t>(
         1, std::ranges::count_if(judgement.lines<CaptureLine>(files), all_ranks_capture) +
                std::ranges::count_if(judgement.lines<SecondCaptureLine>(files), all_ranks_capture));
