@@ -7,8 +7,9 @@
 // the graphs are destroyed. Between two samples nothing waits for the device.
 //
 // The job runs eagerly first and then from graphs, each time alone, so that what one of them loses
-// is not counted for the other. Both compute the same steps, so a single wrong replay anywhere
-// between two comparisons shows in the parameters.
+// is not counted for the other. Both compute the same steps and are compared at the end of each
+// cycle, so a single wrong replay shows in the parameters, unless it is in the quarter of the cycle
+// that loading the checkpoint undoes.
 #pragma once
 
 #include "suites/arms/arm.h"

@@ -17,9 +17,9 @@ std::vector<const CompareLine*> comparisons(Judgement& judgement, const RankFile
                                             std::string_view compared);
 
 /// Reports a defect unless `line` compares the arms of `pair` and found them equal, or within the
-/// tolerance that the case states (tolerance.h), with as many
-/// tensors and bytes as the rank's first comparison, and more than zero of both. Comparisons of an
-/// evaluation are measured against the rank's first comparison of an evaluation.
+/// tolerance that the case states (tolerance.h), with as many tensors and bytes as the rank's first
+/// comparison, and more than zero of both. Comparisons of an evaluation are measured against the
+/// rank's first comparison of an evaluation.
 void judge_comparison(Judgement& judgement, const RankFiles& files, const CompareLine& line,
                       const ArmPair& pair);
 

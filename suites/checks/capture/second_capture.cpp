@@ -41,8 +41,7 @@ std::string cause(const NodeDifference& one) {
   if (one.second.find("memory") != std::string::npos || one.second.starts_with("pool"))
     return "the host passed other memory, and replays go on with the address of the capture";
   return "the host passed a number by value (a rate, a counter, a seed, the content of a file), "
-         "and "
-         "replays go on with that of the capture";
+         "and replays go on with that of the capture";
 }
 
 Defect defect_of(const RankFiles& files, const SecondCaptureLine& line, bool dumped) {

@@ -89,8 +89,8 @@ void judge_cycle(Judgement& judgement, const RankFiles& files, const CycleLine& 
 }  // namespace
 
 /// At the end of every cycle both jobs have the same losses, gradients, parameters and masks, byte
-/// for byte, after as many replays, evaluations and loads as the plan has. A wrong replay anywhere
-/// in between would be in the parameters.
+/// for byte, after as many replays, evaluations and loads as the plan has. A wrong replay is
+/// in the parameters then, unless the load of the checkpoint has undone its step.
 record::CheckResult checkpoints(Judgement& judgement, const Attempt& attempt) {
   const soak::Plan plan = plan_of(attempt);
   const Launches launches = launches_of_cycle(attempt, judgement.expected());
