@@ -19,6 +19,24 @@ TEST(ReturnedAfterFlush, WhereRanksShareGpusTheAllocatorsCountStillBinds) {
   EXPECT_EQ(left("reserved"), record::Result::fail);
 }
 
+TEST(ReturnedAfterFlush, TheDriverKeepsWhatItTookForASecondCapture) {
+  const auto left = [](std::int64_t taken, std::int64_t returned) {
+    return judge_one("D30.returned_after_flush", kTwoRanks,
+                     [=](Attempt& a) {
+                       const auto more = [&](const char* when, std::int64_t bytes) {
+                         auto& device = memory_line(a, "solo_graph", when).fields["device"];
+                         device = device.get<std::int64_t>() + bytes;
+                       };
+                       more("captured_again", taken);
+                       more("returned", returned);
+                     })
+        .result;
+  };
+  EXPECT_EQ(left(6 << 20, 8 << 20), record::Result::pass);
+  EXPECT_EQ(left(6 << 20, 10 << 20), record::Result::fail);
+  EXPECT_EQ(left(0, 6 << 20), record::Result::fail);
+}
+
 TEST(ReturnedAfterFlush, TheDevicesCountIsNotJudgedWhereOthersUseTheGpu) {
   const auto result = judge_one("D30.returned_after_flush", kTwoRanks, [](Attempt& a) {
     memory_line(a, "solo_eager", "step", 4).fields["device"] = 4096LL << 20;

@@ -851,6 +851,7 @@ class RankScript {
     if (graph && revision_ >= 16) {
       second_capture(arm, "training");
       if (attempt_.axes.flag("optimizer_graph")) second_capture(arm, "optimizer");
+      look(arm, "captured_again", 0, 3 << 20);
     }
     look(arm, "dropped", 0, 1 << 20);
     look(arm, "returned", 0, 0);
@@ -894,15 +895,19 @@ class RankScript {
           read(arm, "step", cycle * plan.cycle_steps() + plan.sample(number), 3 << 20);
         const std::int64_t last = plan.last_step(cycle), done = cycle + 1;
         if (graph) compare("soak", "soak_eager", "soak_graph", last);
-        line(record::CycleLine{.arm = arm,
-                               .cycle = cycle,
-                               .step = last,
-                               .launches = graph ? done * launches : 0,
-                               .captures = graph ? done * (evaluates ? 2 : 1) : 0,
-                               .evaluations = done * (plan_.warmup_steps + 2),
-                               .loads = done,
-                               .losses = {4.59, 5.23},
-                               .params = digest(0x0b1c0000, cycle)});
+        line(record::CycleLine{
+            .arm = arm,
+            .cycle = cycle,
+            .step = last,
+            .launches = graph ? done * launches : 0,
+            .captures = graph ? done * (evaluates ? 2 : 1) : 0,
+            .evaluations = done * (plan_.warmup_steps + 2),
+            .loads = done,
+            .losses = {4.59, 5.23},
+            .params = digest(0x0b1c0000, cycle),
+            .params_before_load = revision_ >= 17
+                                      ? std::optional<std::string>(digest(0x0b1d0000, cycle))
+                                      : std::nullopt});
         read(arm, "returned", last, 1 << 20);
       }
     }

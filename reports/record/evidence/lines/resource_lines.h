@@ -111,9 +111,9 @@ struct MemoryLine {
     field("arm", &MemoryLine::arm, "the arm", "solo_graph", kFilled);
     field("step", &MemoryLine::step, "step of the arm, from 0; 0 outside steps", 4, kCount);
     field("when", &MemoryLine::when,
-          "before the arm was built, after it was built, after a step, after it was dropped, or "
-          "after its memory was returned",
-          "step", {.one_of = "before|built|step|dropped|returned", .since = 2});
+          "before the arm was built, after it was built, after a step, after its step was captured "
+          "a second time, after it was dropped, or after its memory was returned",
+          "step", {.one_of = "before|built|step|captured_again|dropped|returned", .since = 2});
     field("allocated", &MemoryLine::allocated, "bytes that tensors own", 1048576, kCount);
     field("reserved", &MemoryLine::reserved, "bytes that the allocator holds", 2097152, kCount);
     field("pool", &MemoryLine::pool, "bytes in graph pools", 4194304, kCount);
@@ -141,6 +141,7 @@ struct CycleLine {
   std::int64_t cycle = 0, step = 0, launches = 0, captures = 0, evaluations = 0, loads = 0;
   std::vector<double> losses;
   std::string params;
+  std::optional<std::string> params_before_load;
 
   template <class Visitor>
   static void fields(Visitor& field) {
@@ -153,6 +154,9 @@ struct CycleLine {
     field("loads", &CycleLine::loads, "checkpoints loaded so far", 4, kCount);
     field("losses", &CycleLine::losses, "losses of the last step", JsonText{"[4.59, 5.23]"});
     field("params", &CycleLine::params, "digest of the parameters", "0b1c2d3e00000000", kDigest);
+    field("params_before_load", &CycleLine::params_before_load,
+          "digest of the parameters that the checkpoint replaced", "0b1c2d3e00000001",
+          {.pattern = kDigest.pattern, .since = 17});
   }
 };
 
