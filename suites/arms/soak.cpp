@@ -102,6 +102,7 @@ class SoakJob {
         checkpoint.emplace(*step_);
       }
       if (place == plan_.loaded()) {
+        before_load_ = params_digest(fixtures::on_host(engine_->outputs()));
         checkpoint->load_into(*step_);
         checkpoint.reset();
         ++loads_;
@@ -187,6 +188,13 @@ class SoakJob {
     parts_.scope.write(line);
   }
 
+  static std::string params_digest(const Snapshot& results) {
+    std::vector<NamedTensor> params;
+    for (const NamedTensor& one : results)
+      if (one.name.starts_with("param:")) params.push_back(one);
+    return fixtures::digest(params);
+  }
+
   void write_cycle(std::int64_t cycle, std::int64_t step, const Snapshot& results) {
     record::CycleLine line{.arm = name_,
                            .cycle = cycle,
@@ -196,16 +204,14 @@ class SoakJob {
                            .evaluations = evaluations_,
                            .loads = loads_,
                            .losses = {},
-                           .params = ""};
-    std::vector<NamedTensor> params;
+                           .params = params_digest(results),
+                           .params_before_load = before_load_};
     for (const NamedTensor& one : results) {
-      if (one.name.starts_with("param:")) params.push_back(one);
       if (one.name != "losses") continue;
       const at::Tensor losses = one.tensor.to(at::kDouble).contiguous();
       line.losses.assign(losses.const_data_ptr<double>(),
                          losses.const_data_ptr<double>() + losses.numel());
     }
-    line.params = fixtures::digest(params);
     parts_.scope.write(line);
   }
 
@@ -220,6 +226,7 @@ class SoakJob {
   std::unique_ptr<engines::Engine> engine_;   // of this cycle
   engines::ShapeBuckets* buckets_ = nullptr;  // engine_, if its lengths change
   std::int64_t evaluations_ = 0, loads_ = 0;
+  std::string before_load_;  // of the parameters that the last load replaced
 };
 
 /// The results of the eager job at the end of each cycle. Their memory is allocated at the end of

@@ -8,8 +8,8 @@
 //
 // The job runs eagerly first and then from graphs, each time alone, so that what one of them loses
 // is not counted for the other. Both compute the same steps and are compared at the end of each
-// cycle, so a single wrong replay shows in the parameters, unless it is in the quarter of the cycle
-// that loading the checkpoint undoes.
+// cycle, and the digests of their parameters also where loading the checkpoint undoes the steps
+// since it was saved, so a single wrong replay shows in the parameters.
 #pragma once
 
 #include "suites/arms/arm.h"

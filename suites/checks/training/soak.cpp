@@ -2,6 +2,7 @@
 // cycle, and its recaptures give back what they take.
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <string>
 
 #include "suites/checks/attempt/comparison.h"
@@ -86,22 +87,41 @@ void judge_cycle(Judgement& judgement, const RankFiles& files, const CycleLine& 
   judgement.confirm(files.rank);
 }
 
+/// Whether both jobs had the same parameters when they loaded the checkpoint.
+void judge_load(Judgement& judgement, const RankFiles& files, const CycleLine& eager,
+                const CycleLine& graph, const soak::Plan& plan) {
+  if (eager.params_before_load == graph.params_before_load) return judgement.confirm(files.rank);
+  judgement.defect({.rank = files.rank,
+                    .step = graph.cycle * plan.cycle_steps() + plan.loaded() - 1,
+                    .what = concat("arm ", kPair.right, " has other parameters than ", kPair.left,
+                                   " where cycle ", graph.cycle, " loads its checkpoint"),
+                    .got = concat("parameters ", graph.params_before_load.value_or("of no digest")),
+                    .want = eager.params_before_load.value_or("no digest"),
+                    .why = "a replay since the checkpoint was saved computed something else, and "
+                           "the load hides it from the comparison at the end of the cycle"});
+}
+
 }  // namespace
 
 /// At the end of every cycle both jobs have the same losses, gradients, parameters and masks, byte
-/// for byte, after as many replays, evaluations and loads as the plan has. A wrong replay is
-/// in the parameters then, unless the load of the checkpoint has undone its step.
+/// for byte, after as many replays, evaluations and loads as the plan has. From evidence revision
+/// 17 on they also had the same parameters when the checkpoint replaced them, so that a wrong
+/// replay shows wherever it was.
 record::CheckResult checkpoints(Judgement& judgement, const Attempt& attempt) {
   const soak::Plan plan = plan_of(attempt);
   const Launches launches = launches_of_cycle(attempt, judgement.expected());
   const std::int64_t evaluations = judgement.expected().warmup_steps + 2;
   for (const RankFiles& files : attempt.ranks) {
+    std::map<std::string_view, std::vector<const CycleLine*>> jobs;
     for (const std::string_view arm : {kPair.left, kPair.right}) {
-      const auto lines = cycles(judgement, files, plan, arm);
+      const auto& lines = jobs[arm] = cycles(judgement, files, plan, arm);
       for (std::size_t i = 0; i < lines.size(); ++i)
         judge_cycle(judgement, files, *lines[i], i > 0 ? lines[i - 1] : nullptr,
                     arm == kPair.right ? launches : Launches{0, true}, evaluations);
     }
+    if (!jobs[kPair.left].empty() && !jobs[kPair.right].empty())
+      for (std::size_t cycle = 0; cycle < soak::kCycles; ++cycle)
+        judge_load(judgement, files, *jobs[kPair.left][cycle], *jobs[kPair.right][cycle], plan);
     const auto compared = comparisons(judgement, files, kPair.compared);
     for (std::int64_t cycle = 0; cycle < soak::kCycles; ++cycle) {
       const std::int64_t step = plan.last_step(cycle);
