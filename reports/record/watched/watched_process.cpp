@@ -235,6 +235,19 @@ class Conversion {
     return "no graph was replayed for long enough to measure";
   }
 
+  /// Launches of graphs that are known by their number alone.
+  std::int64_t launches_without_lines(const WatchedProcessLine& line) const {
+    const auto made = from_.of("executable");
+    if (line.executables <= static_cast<std::int64_t>(made.size())) return 0;
+    std::int64_t launches = 0;
+    for (const WatchedThread& thread : line.threads) launches += thread.graph_launches;
+    for (const auto* one : made) {
+      const auto found = from_.executables.find(integer(one->fields, "executable"));
+      if (found != from_.executables.end()) launches -= found->second.launches;
+    }
+    return launches;
+  }
+
   std::vector<UnseenPart> unseen(const json& start, const WatchedProcessLine& line) const {
     std::vector<UnseenPart> parts;
     const auto add = [&](std::string what, std::string why) {
@@ -278,6 +291,16 @@ class Conversion {
       add("device_time", why_not);
     if (line.lines_lost > 0)
       add("lines", std::to_string(line.lines_lost) + " had no room in the file");
+    if (from_.header.counters_lost > 0)
+      add("lines", std::to_string(from_.header.counters_lost) +
+                       " records of counters had no room in the file");
+    if (const std::int64_t launches = launches_without_lines(line); launches > 0)
+      add("lines", std::to_string(launches) +
+                       " launches are of graphs that have none: the process "
+                       "made " +
+                       std::to_string(line.executables) +
+                       " graphs, and beyond the first few hundred only those have lines that are "
+                       "launched again and again");
     return parts;
   }
 
@@ -312,6 +335,8 @@ class Conversion {
     line.ms = value_of<double>(fields, "ms");
     line.streams = integer(fields, "streams");
     line.work_by_thread = counts(fields, "work_by_thread");
+    if (fields.contains("failed_calls_left_out"))
+      line.failed_calls_left_out = integer(fields, "failed_calls_left_out");
     line.graph = text(fields, "graph");
     line.nodes = integer(fields, "nodes");
     line.unjoined = counts(fields, "unjoined");
@@ -435,6 +460,8 @@ class Conversion {
     json renamed = {{"operands_read", value_of<bool>(line.fields, "read")}};
     if (const std::int64_t made_ns = integer(line.fields, "t_ns"))
       renamed["seconds"] = seconds(made_ns);
+    if (line.fields.contains("host_function"))
+      renamed["host_library"] = text(object_of(line.fields, "host_function"), "library");
     take<GraphUpdateLine>(line, renamed);
   }
 

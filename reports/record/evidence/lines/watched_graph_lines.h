@@ -26,6 +26,7 @@ struct WatchedCaptureLine {
   std::optional<std::int64_t> optimizer_steps;
   std::int64_t streams = 0;
   std::map<std::string, std::int64_t> work_by_thread;
+  std::optional<std::int64_t> failed_calls_left_out;
   std::string graph;
   std::int64_t nodes = 0;
   std::map<std::string, std::int64_t> unjoined;
@@ -67,6 +68,9 @@ struct WatchedCaptureLine {
     field("streams", &WatchedCaptureLine::streams, "streams that took part", 2, kCount);
     field("work_by_thread", &WatchedCaptureLine::work_by_thread,
           "calls that captured work, by thread", JsonText{R"({"4711": 325})"});
+    field("failed_calls_left_out", &WatchedCaptureLine::failed_calls_left_out,
+          "failed calls during it for which there was no room; absent in older evidence", 0,
+          kCount);
     field("graph", &WatchedCaptureLine::graph, "signature of the graph; empty without one",
           "5566778899aabbcc", kDigestOrEmpty);
     field("nodes", &WatchedCaptureLine::nodes, "nodes of the graph, nested ones included", 325,
@@ -424,6 +428,8 @@ struct GraphUpdateLine {
   std::optional<std::int64_t> update_result;
   bool operands_moved = false;
   bool operands_read = false;
+  std::optional<bool> operands_kept;
+  std::optional<std::string> host_library;
   std::int64_t step = 0;
   std::vector<std::string> driver_words;
   std::optional<double> seconds;
@@ -443,6 +449,15 @@ struct GraphUpdateLine {
           "whether the graph points to other memory now", false);
     field("operands_read", &GraphUpdateLine::operands_read, "whether its operands were read again",
           true);
+    field("operands_kept", &GraphUpdateLine::operands_kept,
+          "whether such an update leaves the operands as they are: it was refused, or the node was "
+          "enabled, or has another event or host function; absent in older evidence",
+          false);
+    field(
+        "host_library", &GraphUpdateLine::host_library,
+        "file that holds the new function of a host node, empty where none does; absent for other "
+        "updates",
+        "/opt/nccl/lib/libnccl.so.2");
     field("step", &GraphUpdateLine::step, "training steps before", 12, kCount);
     field("driver_words", &GraphUpdateLine::driver_words, "what the driver logged",
           JsonText{R"([])"});
