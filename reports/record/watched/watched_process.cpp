@@ -103,9 +103,11 @@ class Conversion {
       if (line.kind == "launch_stream")
         streams_[integer(line.fields, "executable")].push_back(text(line.fields, "stream"));
       if (line.kind == "update") update(line);
+      if (line.kind == "frozen_number") take<FrozenNumberLine>(line);
       if (line.kind == "device_time") take<DeviceTimeLine>(line);
       if (line.kind == "operands") operands(line);
       if (line.kind == "operand_released") take<OperandReleasedLine>(line);
+      if (line.kind == "host_copies") take<HostCopiesLine>(line);
       if (line.kind == "memory") memory(line);
       if (line.kind == "concurrent_launches") concurrent_launches(line);
       if (line.kind == "between_replays") between_replays(line);
@@ -390,6 +392,8 @@ class Conversion {
     line.pool = pool_of(fields);
     line.generators = integer(fields, "generators");
     line.optimizer_steps = integer(fields, "optimizer_steps");
+    if (fields.contains("optimizer_numbers"))
+      line.optimizer_numbers = integer(fields, "optimizer_numbers");
     line.ended = true;
   }
 

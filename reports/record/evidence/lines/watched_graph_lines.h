@@ -24,6 +24,7 @@ struct WatchedCaptureLine {
   std::optional<std::vector<std::int64_t>> pool;
   std::optional<std::int64_t> generators;
   std::optional<std::int64_t> optimizer_steps;
+  std::optional<std::int64_t> optimizer_numbers;
   std::int64_t streams = 0;
   std::map<std::string, std::int64_t> work_by_thread;
   std::optional<std::int64_t> failed_calls_left_out;
@@ -65,6 +66,10 @@ struct WatchedCaptureLine {
           "random generators registered with the graph; likewise", 1, kCount);
     field("optimizer_steps", &WatchedCaptureLine::optimizer_steps,
           "steps of PyTorch's optimizers that were captured; likewise", 0, kCount);
+    field("optimizer_numbers", &WatchedCaptureLine::optimizer_numbers,
+          "numbers of the host that these steps took, such as the learning rate; also absent in "
+          "older evidence",
+          0, kCount);
     field("streams", &WatchedCaptureLine::streams, "streams that took part", 2, kCount);
     field("work_by_thread", &WatchedCaptureLine::work_by_thread,
           "calls that captured work, by thread", JsonText{R"({"4711": 325})"});
@@ -467,6 +472,32 @@ struct GraphUpdateLine {
   }
 };
 
+struct FrozenNumberLine {
+  static constexpr std::string_view
+      kKind = "frozen_number",
+      kDoc =
+          "A number of an optimizer that the host changed after its step was captured, before a "
+          "replay of the graph.";
+  std::int64_t capture = 0;
+  std::string optimizer;
+  std::int64_t group = 0;
+  std::string name;
+  std::string captured;
+  std::string now;
+  std::int64_t replays = 0;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("capture", &FrozenNumberLine::capture, "number of the capture", 1, kPositive);
+    field("optimizer", &FrozenNumberLine::optimizer, "class of the optimizer", "SGD", kFilled);
+    field("group", &FrozenNumberLine::group, "index of the group of parameters", 0, kCount);
+    field("name", &FrozenNumberLine::name, "its name there", "lr", kFilled);
+    field("captured", &FrozenNumberLine::captured, "its value at the capture", "0.1", kFilled);
+    field("now", &FrozenNumberLine::now, "its value before the replay", "0.05", kFilled);
+    field("replays", &FrozenNumberLine::replays, "replays of the graph before", 12, kCount);
+  }
+};
+
 struct GraphDeviceTime {
   std::int64_t executable = 0;
   std::int64_t launches = 0;
@@ -528,6 +559,6 @@ struct DeviceTimeLine {
 using WatchedGraphKinds =
     Kinds<WatchedCaptureLine, ForeignCallLine, WatchedGraphLine, GraphOrderLine, GraphRaceLine,
           HostNodeLine, HostMemoryLine, ExecutableGraphLine, ReplaysLine, BetweenReplaysLine,
-          GraphUpdateLine, DeviceTimeLine>;
+          GraphUpdateLine, FrozenNumberLine, DeviceTimeLine>;
 
 }  // namespace graphproof::record
