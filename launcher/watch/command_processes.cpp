@@ -37,7 +37,8 @@ std::int64_t number(const std::vector<std::string>& fields, std::size_t field) {
 }
 
 // Positions in stat_fields().
-constexpr std::size_t kUserTicks = 11, kSystemTicks = 12, kStartTicks = 19;
+constexpr std::size_t kState = 0, kUserTicks = 11, kSystemTicks = 12, kStartTicks = 19,
+                      kStatus = 49;
 
 }  // namespace
 
@@ -77,6 +78,14 @@ std::int64_t cpu_ms(int pid, const std::set<std::int64_t>& left_out) {
 
 std::int64_t start_ticks(int pid) {
   return number(stat_fields(proc_text(of_process(pid, "stat"))), kStartTicks);
+}
+
+std::optional<int> status_of_ended(int pid, std::int64_t began_ticks) {
+  const std::vector<std::string> fields = stat_fields(proc_text(of_process(pid, "stat")));
+  if (fields.size() <= kStatus || fields[kState] != "Z" ||
+      number(fields, kStartTicks) != began_ticks)
+    return std::nullopt;
+  return static_cast<int>(number(fields, kStatus));
 }
 
 std::string command_line_of(const Process& process) {

@@ -34,6 +34,10 @@ std::int64_t cpu_ms(int pid, const std::set<std::int64_t>& left_out);
 /// When the process began, in clock ticks since boot; 0 where it has ended.
 std::int64_t start_ticks(int pid);
 
+/// How a process ended that its parent has not waited for yet, as waitpid() tells it. Nothing for a
+/// process that runs, is gone, or began at another time.
+std::optional<int> status_of_ended(int pid, std::int64_t began_ticks);
+
 /// The command line of a process, at most 200 bytes of it; its name where it has none.
 std::string command_line_of(const Process& process);
 

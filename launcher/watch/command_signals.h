@@ -3,9 +3,13 @@
 
 #include <signal.h>
 
+#include <unistd.h>
+
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <chrono>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -25,6 +29,14 @@ class CommandSignals {
   }
   /// Returns after `time`, or earlier when a signal arrived.
   void wait_for(std::chrono::milliseconds time) { context_.run_one_for(time); }
+  /// Lets wait_for() return, once, when `descriptor` becomes readable.
+  void wake_by(int descriptor) {
+    const int own = dup(descriptor);
+    if (own < 0) return;
+    auto waits = std::make_shared<boost::asio::posix::stream_descriptor>(context_, own);
+    waits->async_wait(boost::asio::posix::descriptor_base::wait_read,
+                      [waits](const boost::system::error_code&) { waits->close(); });
+  }
   /// The signals since the last call, in order, without SIGCHLD.
   std::vector<int> take() { return std::exchange(arrived_, {}); }
   /// Whether the signal means that the user wants the command to end.

@@ -257,7 +257,8 @@ PreparedWatch prepare_watch(const WatchRequest& request) {
                                             .nccl_folder = prepared.folder / "nccl",
                                             .profile = request.profile,
                                             .cupti = request.cupti,
-                                            .ras_address = own_ras_address()});
+                                            .ras_address = own_ras_address(),
+                                            .command = request.command});
   run.environment = environment.variables;
   run.notes = std::move(environment.notes);
   prepared.variables = std::move(environment.variables);

@@ -1,5 +1,8 @@
 #include "launcher/watch/watch_environment.h"
 
+#include <algorithm>
+#include <iterator>
+
 namespace graphproof::launcher {
 namespace {
 
@@ -10,6 +13,34 @@ constexpr const char* kNcclLog[] = {"NCCL_DEBUG", "NCCL_DEBUG_FILE", "NCCL_DEBUG
 std::string value_of(const Environment& variables, const char* name) {
   const auto found = variables.find(name);
   return found == variables.end() ? "" : found->second;
+}
+
+bool starts_ranks_by_open_mpi(const std::vector<std::string>& command) {
+  if (command.empty()) return false;
+  const std::string name = std::filesystem::path(command.front()).filename();
+  return name == "mpirun" || name == "mpiexec" || name == "orterun";
+}
+
+/// See Open MPI's help for the MCA parameter mca_base_env_list.
+void hand_on_by_open_mpi(const Environment& own, const std::vector<std::string>& command,
+                         WatchEnvironment& made) {
+  constexpr const char* kList = "OMPI_MCA_mca_base_env_list";
+  if (!starts_ranks_by_open_mpi(command)) return;
+  bool named_by_user = own.contains(kList);
+  for (const std::string& word : command)
+    named_by_user |= word == "-x" || word == "--x" || word == "mca_base_env_list";
+  std::string list, options;
+  for (const auto& [name, value] : made.variables) {
+    list += (list.empty() ? "" : ";") + name;
+    options += " -x " + name;
+  }
+  if (!named_by_user)
+    made.variables[kList] = list;
+  else
+    made.notes.push_back(
+        "processes on other hosts: the command names the variables that mpirun hands on, and ours "
+        "are not among them; add" +
+        options);
 }
 
 }  // namespace
@@ -42,15 +73,17 @@ WatchEnvironment watch_environment(const Environment& own, const WatchSettings& 
                          ", and NCCL loads one plugin");
   if (!settings.ras_address.empty() && !own.contains("NCCL_RAS_ADDR"))
     set["NCCL_RAS_ADDR"] = settings.ras_address;
-  for (const char* name : kNcclLog)
-    if (own.contains(name)) {
-      made.notes.push_back(std::string("buffer registrations: ") + name +
-                           " is set, so NCCL's log stays where the user wants it");
-      return made;
-    }
-  set["NCCL_DEBUG"] = "INFO";
-  set["NCCL_DEBUG_SUBSYS"] = "REG";
-  set["NCCL_DEBUG_FILE"] = settings.nccl_folder / "%h.%p.log";
+  const auto* const set_by_user =
+      std::ranges::find_if(kNcclLog, [&](const char* name) { return own.contains(name); });
+  if (set_by_user != std::end(kNcclLog)) {
+    made.notes.push_back(std::string("buffer registrations: ") + *set_by_user +
+                         " is set, so NCCL's log stays where the user wants it");
+  } else {
+    set["NCCL_DEBUG"] = "INFO";
+    set["NCCL_DEBUG_SUBSYS"] = "REG";
+    set["NCCL_DEBUG_FILE"] = settings.nccl_folder / "%h.%p.log";
+  }
+  hand_on_by_open_mpi(own, settings.command, made);
   return made;
 }
 

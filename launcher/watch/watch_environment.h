@@ -18,6 +18,7 @@ struct WatchSettings {
   std::string profile = "quick";       ///< quick or full
   bool cupti = true;                   ///< whether the probes may subscribe to driver calls
   std::string ras_address;             ///< where NCCL can be asked about a hang; empty: its default
+  std::vector<std::string> command;    ///< what is watched; empty if it is started by hand
 };
 
 /// What is set, and what could not be set because the user has set it.
@@ -26,7 +27,10 @@ struct WatchEnvironment {
   std::vector<std::string> notes;  ///< one sentence each
 };
 
-/// `own` is the environment that the command would have without being watched.
+/// `own` is the environment that the command would have without being watched. Open MPI starts
+/// ranks of other hosts without it; where the command is its mpirun, a variable names ours among
+/// those that it hands on. It refuses to start if the user names some by -x as well, so then a note
+/// says which to add.
 WatchEnvironment watch_environment(const Environment& own, const WatchSettings& settings);
 
 /// "export NAME='value'" for each variable, for a shell.

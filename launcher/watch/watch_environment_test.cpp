@@ -77,6 +77,24 @@ TEST(WatchEnvironment, WithoutCuptiTheProbesLeaveItAlone) {
   EXPECT_TRUE(has_note(made, "--no-cupti"));
 }
 
+TEST(WatchEnvironment, OpenMpiHandsOursOnUnlessTheUserNamesSome) {
+  constexpr const char* kList = "OMPI_MCA_mca_base_env_list";
+  WatchSettings settings = kSettings;
+  settings.command = {"/usr/bin/mpirun", "-np", "2", "train"};
+  const WatchEnvironment made = watch_environment({}, settings);
+  EXPECT_EQ(made.variables.at(kList),
+            "CUDA_INJECTION64_PATH;GRAPHPROOF_PROBE_DIR;GRAPHPROOF_PROBE_PROFILE;NCCL_DEBUG;"
+            "NCCL_DEBUG_FILE;NCCL_DEBUG_SUBSYS;NCCL_PROFILER_PLUGIN");
+  EXPECT_TRUE(made.notes.empty());
+  EXPECT_FALSE(watch_environment({{kList, "MINE"}}, settings).variables.contains(kList));
+  settings.command = {"mpirun", "-x", "MINE", "-np", "2", "train"};
+  const WatchEnvironment other = watch_environment({}, settings);
+  EXPECT_FALSE(other.variables.contains(kList)) << "Open MPI would refuse to start";
+  EXPECT_TRUE(has_note(other, "add -x CUDA_INJECTION64_PATH -x GRAPHPROOF_PROBE_DIR "));
+  settings.command = {"torchrun", "-x"};
+  EXPECT_FALSE(watch_environment({}, settings).variables.contains(kList));
+}
+
 TEST(WatchEnvironment, ExportLinesAreQuotedForAShell) {
   EXPECT_EQ(export_lines({{"A", "it's"}, {"B", "$x"}}), "export A='it'\\''s'\nexport B='$x'\n");
 }

@@ -25,6 +25,7 @@
 #include "launcher/watch/hang_watch.h"
 #include "launcher/watch/nccl_question.h"
 #include "launcher/watch/probe_look.h"
+#include "launcher/watch/process_ends.h"
 #include "launcher/watch/python_stacks.h"
 #include "reports/record/text/file.h"
 #include "reports/record/text/printable.h"
@@ -80,6 +81,17 @@ class CommandWatch {
   }
 
   std::int64_t still_ms(std::int64_t now_ms) const { return hang_watch_.still_ms(now_ms); }
+
+  /// Descriptors of watched processes that the last looks found; they become readable at the end of
+  /// their process.
+  std::vector<int> take_descriptors() { return std::exchange(descriptors_, {}); }
+  /// The watched processes of this host that a signal has ended, in order. To be called before
+  /// orphans are waited for.
+  const std::vector<record::SignalledProcess>& signalled() {
+    for (const SignalledEnd& end : ends_.look())
+      signalled_.push_back({.process = end.name, .signal = end.signal});
+    return signalled_;
+  }
 
   /// The driver calls that had not returned at the last look, the longest first.
   std::vector<record::WaitingThread> waiting(std::int64_t now_ms) const {
@@ -179,7 +191,10 @@ class CommandWatch {
       const auto found = watched.find(key);
       const ProbeLook* probe = found == watched.end() ? nullptr : found->second;
       activities.push_back(activity_of(process, key, probe));
-      if (!probe) look_for_cuda(process, key);
+      if (probe)
+        follow(*probe);
+      else
+        look_for_cuda(process, key);
     }
     for (const auto& [key, probe] : watched)
       if (const auto process = running_here(*probe); process && running_.insert(key).second)
@@ -192,6 +207,11 @@ class CommandWatch {
                               .evidence = probe.digest,
                               .inside_call = !probe.open_calls.empty()});
     return hang_watch_.look(now_ms, activities);
+  }
+
+  void follow(const ProbeLook& probe) {
+    const int descriptor = ends_.follow(static_cast<int>(probe.pid), probe.start_ticks, probe.name);
+    if (descriptor >= 0) descriptors_.push_back(descriptor);
   }
 
   std::optional<Process> running_here(const ProbeLook& probe) const {
@@ -235,6 +255,9 @@ class CommandWatch {
   std::vector<ProbeLook> probes_;
   std::set<ProcessKey> running_;
   std::map<ProcessKey, record::UnwatchedProcess> unwatched_;
+  ProcessEnds ends_;
+  std::vector<int> descriptors_;
+  std::vector<record::SignalledProcess> signalled_;
 };
 
 /// As the terminal and kill(1) would: the keys reach the whole group, other signals the command.
@@ -328,12 +351,14 @@ End wait_for_end(const WatchedCommand& command, Child& child, CommandSignals& si
     }
     // The command may save its work after a signal, but not for ever.
     if (end.interrupted && now - interrupted_ms > command.hang_after_ms) return end;
+    looks.signalled();
     end.exit = child.poll();
     if (end.exit) return end;
     if (looks.step(now)) {
       end.hung = true;
       return end;
     }
+    for (const int descriptor : looks.take_descriptors()) signals.wake_by(descriptor);
     reap_orphans({child.pid()});
     signals.wait_for(std::min(kWait, milliseconds(command.hang_after_ms / kLooksUntilHang + 1)));
   }
@@ -370,6 +395,8 @@ void run_watched_command(const WatchedCommand& command, record::WatchedRun& run)
     run.ras = looks.ask_nccl();
   }
   run.seconds = static_cast<double>(now - begin) / 1000;
+  // What is ended from here on is ended by the launcher.
+  if (const auto& signalled = looks.signalled(); !signalled.empty()) run.signalled = signalled;
   end_processes(end.exit.has_value(), *child, run);
   end_others(end.exit.has_value(), looks, run);
   run.unwatched = looks.unwatched();

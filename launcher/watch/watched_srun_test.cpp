@@ -7,11 +7,14 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <fstream>
+#include <set>
 #include <thread>
 
 #include "launcher/cluster/testing/own_slurm.h"
 #include "launcher/watch/command_processes.h"
 #include "launcher/watch/probe_look.h"
+#include "launcher/watch/watch.h"
 #include "launcher/watch/watched_command.h"
 #include "reports/record/testing/scratch_folder.h"
 #include "reports/record/text/file.h"
@@ -103,6 +106,28 @@ TEST_F(WatchedSrunTest, AHangOfTasksOnOtherHostsNamesEach) {
             "the end of processes on other-n1, other-n2: what started them was ended; whether they "
             "have ended is not seen");
   EXPECT_TRUE(slurm->empty_within(20s)) << slurm->queue();
+}
+
+/// The lines of --attach-only, set by each task where its node starts it with an environment of its
+/// own.
+TEST_F(WatchedSrunTest, LinesThatAreSetByHandWatchTheTasksOfEveryNode) {
+  const fs::path programs = scratch.path() / "bin", lines = scratch.path() / "lines.sh";
+  fs::create_directories(programs);
+  std::ofstream(programs / "libgraphproof-probe.so") << "only its path is used";
+  const PreparedWatch prepared = prepare_watch({.command = {},
+                                                .runs = scratch.path() / "runs",
+                                                .run_dir = (scratch.path() / "attached").string(),
+                                                .programs = programs});
+  std::ofstream(lines) << export_lines(prepared.variables);
+  const fs::path fake =
+      fs::path(std::getenv("GRAPHPROOF_BIN")).parent_path() / "tests/graphproof_fake_watched";
+  slurm->command({"srun", "--export=NONE", "-N2", "--ntasks-per-node=1", "/bin/sh", "-c",
+                  ". " + lines.string() + "; GRAPHPROOF_FAKE_HOST=$SLURMD_NODENAME exec " +
+                      fake.string() + " exit 0"});
+  std::set<std::string> hosts;
+  for (const ProbeLook& probe : look_at_probes(prepared.folder / record::kProbeFolder))
+    hosts.insert(probe.host);
+  EXPECT_EQ(hosts, (std::set<std::string>{"n1", "n2"}));
 }
 
 TEST_F(WatchedSrunTest, OneOfTwoTasksThatComputesIsNoHang) {

@@ -32,9 +32,11 @@ constexpr std::array<WatchedVerdictRow, 8> kWatchedVerdicts = {{
 /// Shells and launchers report a child that a signal killed with 128 and the signal.
 constexpr std::int64_t kSignalled = 128, kSignals = 64;
 
-std::string signal_text(std::int64_t signal) {
-  const char* text = strsignal(static_cast<int>(signal));
-  return "signal " + std::to_string(signal) + (text ? " (" + std::string(text) + ")" : "");
+/// "; node1.4711 was ended by signal 11 (Segmentation fault)" of the process that ended first;
+/// empty if a signal ended none, or the command itself.
+std::string first_signalled(const WatchedRun& run) {
+  if (!run.signalled || run.signalled->empty() || run.ending == "signalled") return "";
+  return "; " + signalled_text(run.signalled->front());
 }
 
 bool command_failed(const WatchedRun& run) {
@@ -107,6 +109,15 @@ ExitCode exit_code(WatchedVerdict verdict) {
   return kWatchedVerdicts[static_cast<std::size_t>(verdict)].exit_code;
 }
 
+std::string signal_text(std::int64_t signal) {
+  const char* text = strsignal(static_cast<int>(signal));
+  return "signal " + std::to_string(signal) + (text ? " (" + std::string(text) + ")" : "");
+}
+
+std::string signalled_text(const record::SignalledProcess& process) {
+  return process.process + " was ended by " + signal_text(process.signal);
+}
+
 std::string ending_text(const WatchedRun& run) {
   if (run.ending == "exited") {
     const std::int64_t code = run.exit_code.value_or(-1);
@@ -149,11 +160,17 @@ WatchedOutcome watched_outcome(const WatchedRun& run,
   if (run.ending == "interrupted" || run.ending == "running")
     return decide(WatchedVerdict::interrupted,
                   "the command did not come to its end; no check failed up to there");
+  // How the command ended is not known then, and such a process may have hung.
+  if (const auto stopped = checks->figures.find("stopped_inside_calls");
+      run.ending == "attached" && stopped != checks->figures.end())
+    return decide(WatchedVerdict::interrupted,
+                  counted(static_cast<int>(stopped->second), "process was", "processes were") +
+                      " stopped inside a driver call; no check failed up to there");
   const std::string nothing = nothing_judged(run, *checks, outcome.counts, processes);
   if (command_failed(run))
     return decide(WatchedVerdict::command_failed,
                   "the command ended with " + ending_text(run) + ", and " +
-                      (nothing.empty() ? "no check failed" : nothing));
+                      (nothing.empty() ? "no check failed" : nothing) + first_signalled(run));
   if (!nothing.empty()) return decide(WatchedVerdict::unexercised, nothing);
   return decide(WatchedVerdict::pass,
                 counted(outcome.counts.pass, "check passed", "checks passed") + ", none failed; " +

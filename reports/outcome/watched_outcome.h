@@ -42,6 +42,11 @@ struct WatchedOutcome {
 WatchedOutcome watched_outcome(const record::WatchedRun& run,
                                const std::optional<record::WatchedChecks>& checks, int processes);
 
+/// "signal 11 (Segmentation fault)"
+std::string signal_text(std::int64_t signal);
+/// "node1.4711 was ended by signal 11 (Segmentation fault)"
+std::string signalled_text(const record::SignalledProcess& process);
+
 /// "exit code 3", "signal 11 (Segmentation fault)", "it was interrupted", ...: how the command
 /// ended.
 std::string ending_text(const record::WatchedRun& run);

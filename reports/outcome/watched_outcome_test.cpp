@@ -30,6 +30,12 @@ WatchedRun with_an_unwatched_process() {
   return run;
 }
 
+WatchedRun with_a_signalled_rank() {
+  WatchedRun run = run_that("exited", 1);
+  run.signalled = {{{.process = "node1.2", .signal = 11}, {.process = "node1.1", .signal = 15}}};
+  return run;
+}
+
 WatchedRun with_words_of_nccl() {
   WatchedRun run = run_that("hung");
   run.ras = {{"#0-0 MISMATCH", "  rank 1 is behind"}};
@@ -46,6 +52,12 @@ WatchedChecks judged(std::vector<Result> results, int graphs = 1) {
                              .message = {"a host node", "1", "0", "", "remove it"}});
   for (int number = 1; number <= graphs; ++number)
     checks.graphs.push_back({.process = "node1.1", .executable = number});
+  return checks;
+}
+
+WatchedChecks with_a_stopped_process() {
+  WatchedChecks checks = judged({Result::pass});
+  checks.figures["stopped_inside_calls"] = 1;
   return checks;
 }
 
@@ -68,6 +80,10 @@ const std::vector<Situation>& situations() {
        "1 check passed, none failed; 1 check was unexercised"},
       {"a check failed", run_that("exited", 0), judged({kPass, kFail}), 1, "fail", 1,
        "1 check failed: D60.host_nodes"},
+      {"the command failed since a signal ended a rank", with_a_signalled_rank(), judged({kPass}),
+       2, "command_failed", 3,
+       "the command ended with exit code 1, and no check failed; node1.2 was ended by signal 11 "
+       "(Segmentation fault)"},
       {"the command failed and a check says why", run_that("exited", 1), judged({kFail, kFail}), 1,
        "fail", 1, "1 check failed: D60.host_nodes"},
       {"the command failed and no check says why", run_that("exited", 3), judged({kPass}), 1,
@@ -104,6 +120,8 @@ const std::vector<Situation>& situations() {
        "did not come to its end"},
       {"not started", run_that("not_started"), {}, 0, "not_started", 3, "permission denied"},
       {"attached, passed", run_that("attached"), judged({kPass}), 1, "pass", 0, "1 check passed"},
+      {"attached, and a process was stopped inside a driver call", run_that("attached"),
+       with_a_stopped_process(), 1, "interrupted", 5, "1 process was stopped inside a driver call"},
       {"attached, nothing there", run_that("attached"), judged({}, 0), 0, "unexercised", 4,
        "no process of the command made a CUDA context"},
       {"the judge failed", run_that("exited", 0), {}, 1, "not_judged", 6, "no checks.json"},

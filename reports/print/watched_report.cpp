@@ -253,6 +253,9 @@ std::vector<std::string> unseen_notes(const WatchedReport& report) {
   for (const record::UnwatchedProcess& one : report.run.unwatched)
     notes.push_back("process " + std::to_string(one.pid) + " (" + one.command +
                     ") used CUDA and was not watched: " + one.why);
+  if (report.run.signalled)
+    for (const record::SignalledProcess& one : *report.run.signalled)
+      notes.push_back("what came after it: " + signalled_text(one));
   notes.insert(notes.end(), report.checks.notes.begin(), report.checks.notes.end());
   return notes;
 }

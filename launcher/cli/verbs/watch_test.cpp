@@ -14,6 +14,7 @@
 #include <chrono>
 #include <fstream>
 #include <iostream>
+#include <set>
 #include <thread>
 
 #include "launcher/cli/testing/command_under_test.h"
@@ -240,6 +241,30 @@ TEST_F(WatchTest, EachEndingOfTheCommandHasItsVerdict) {
     EXPECT_EQ(watch_shell(row.script), row.exit_code) << row.name << "\n" << err();
     EXPECT_TRUE(has(out(), row.line)) << row.name << "\n" << out();
   }
+}
+
+/// As torchrun does, which looks at its workers now and then and ends with 1 where one has failed.
+TEST_F(WatchTest, TheSignalThatEndedARankIsNamed) {
+  file("launch.py",
+       "import subprocess, sys, time\n"
+       "ranks = [subprocess.Popen(sys.argv[1:]) for _ in range(2)]\n"
+       "time.sleep(2)\n"
+       "ranks[1].send_signal(11)\n"
+       "time.sleep(0.5)\n"
+       "print('worker', ranks[1].wait())\n"
+       "ranks[0].terminate()\n"
+       "time.sleep(0.5)\n"
+       "ranks[0].wait()\n"
+       "sys.exit(1)\n");
+  EXPECT_EQ(watch({"--", "python3", "launch.py", fake_watched(), "steps", "100"}), 3) << err();
+  const record::WatchedRun seen = run();
+  ASSERT_TRUE(seen.signalled && seen.signalled->size() == 2) << out();
+  EXPECT_EQ(seen.signalled->at(0).signal, 11);
+  EXPECT_EQ(seen.signalled->at(1).signal, 15);
+  EXPECT_TRUE(has(out(), "exit code 1, and no check failed; " + seen.signalled->at(0).process +
+                             " was ended by signal 11 (Segmentation fault)"))
+      << out();
+  EXPECT_TRUE(has(out(), "note: what came after it: " + seen.signalled->at(1).process)) << out();
 }
 
 TEST_F(WatchTest, NoProcessIsLeftWhereverItMovedTo) {
@@ -560,6 +585,39 @@ TEST_F(WatchTest, TheRunIsPrivateWhereNobodyElseCanBeMeant) {
   struct stat facts{};
   ASSERT_EQ(stat(latest().c_str(), &facts), 0);
   EXPECT_EQ(facts.st_mode & 0777, 0700u);
+}
+
+TEST_F(WatchTest, RanksThatMpirunStartsOnOtherHostsAreWatched) {
+  // Stands in for ssh: the rank of another host has nothing of the launcher's environment.
+  file("rsh",
+       "#!/bin/sh\nhost=$1; shift\n"
+       "exec env -i PATH=\"$PATH\" HOME=/tmp GRAPHPROOF_FAKE_HOST=$host /bin/sh -c \"$*\"\n");
+  chmod((top / "rsh").c_str(), 0755);
+  std::vector<std::string> mpirun = {"mpirun",
+                                     "--allow-run-as-root",
+                                     "--mca",
+                                     "plm",
+                                     "rsh",
+                                     "--mca",
+                                     "plm_rsh_agent",
+                                     (top / "rsh").string(),
+                                     "--mca",
+                                     "oob_tcp_if_include",
+                                     "lo",
+                                     "--host",
+                                     "one:1,two:1",
+                                     fake_watched(),
+                                     "exit",
+                                     "0"};
+  std::vector<std::string> arguments = {"--"};
+  arguments.insert(arguments.end(), mpirun.begin(), mpirun.end());
+  EXPECT_EQ(watch(arguments), 0) << out() << err();
+  EXPECT_TRUE(has(out(), "2 processes were watched")) << out();
+  std::set<std::string> hosts;
+  for (const auto& entry : fs::directory_iterator(latest() / "probe"))
+    hosts.insert(entry.path().filename().string().substr(0, 3));
+  EXPECT_EQ(hosts, (std::set<std::string>{"one", "two"}));
+  EXPECT_TRUE(leftovers().empty());
 }
 
 // Started by hand --------------------------------------------------------------------------------

@@ -103,9 +103,11 @@ class Conversion {
       if (line.kind == "launch_stream")
         streams_[integer(line.fields, "executable")].push_back(text(line.fields, "stream"));
       if (line.kind == "update") update(line);
+      if (line.kind == "frozen_number") take<FrozenNumberLine>(line);
       if (line.kind == "device_time") take<DeviceTimeLine>(line);
       if (line.kind == "operands") operands(line);
       if (line.kind == "operand_released") take<OperandReleasedLine>(line);
+      if (line.kind == "host_copies") take<HostCopiesLine>(line);
       if (line.kind == "memory") memory(line);
       if (line.kind == "concurrent_launches") concurrent_launches(line);
       if (line.kind == "between_replays") between_replays(line);
@@ -235,6 +237,19 @@ class Conversion {
     return "no graph was replayed for long enough to measure";
   }
 
+  /// Launches of graphs that are known by their number alone.
+  std::int64_t launches_without_lines(const WatchedProcessLine& line) const {
+    const auto made = from_.of("executable");
+    if (line.executables <= static_cast<std::int64_t>(made.size())) return 0;
+    std::int64_t launches = 0;
+    for (const WatchedThread& thread : line.threads) launches += thread.graph_launches;
+    for (const auto* one : made) {
+      const auto found = from_.executables.find(integer(one->fields, "executable"));
+      if (found != from_.executables.end()) launches -= found->second.launches;
+    }
+    return launches;
+  }
+
   std::vector<UnseenPart> unseen(const json& start, const WatchedProcessLine& line) const {
     std::vector<UnseenPart> parts;
     const auto add = [&](std::string what, std::string why) {
@@ -278,6 +293,16 @@ class Conversion {
       add("device_time", why_not);
     if (line.lines_lost > 0)
       add("lines", std::to_string(line.lines_lost) + " had no room in the file");
+    if (from_.header.counters_lost > 0)
+      add("lines", std::to_string(from_.header.counters_lost) +
+                       " records of counters had no room in the file");
+    if (const std::int64_t launches = launches_without_lines(line); launches > 0)
+      add("lines", std::to_string(launches) +
+                       " launches are of graphs that have none: the process "
+                       "made " +
+                       std::to_string(line.executables) +
+                       " graphs, and beyond the first few hundred only those have lines that are "
+                       "launched again and again");
     return parts;
   }
 
@@ -312,6 +337,8 @@ class Conversion {
     line.ms = value_of<double>(fields, "ms");
     line.streams = integer(fields, "streams");
     line.work_by_thread = counts(fields, "work_by_thread");
+    if (fields.contains("failed_calls_left_out"))
+      line.failed_calls_left_out = integer(fields, "failed_calls_left_out");
     line.graph = text(fields, "graph");
     line.nodes = integer(fields, "nodes");
     line.unjoined = counts(fields, "unjoined");
@@ -365,6 +392,8 @@ class Conversion {
     line.pool = pool_of(fields);
     line.generators = integer(fields, "generators");
     line.optimizer_steps = integer(fields, "optimizer_steps");
+    if (fields.contains("optimizer_numbers"))
+      line.optimizer_numbers = integer(fields, "optimizer_numbers");
     line.ended = true;
   }
 
@@ -435,6 +464,8 @@ class Conversion {
     json renamed = {{"operands_read", value_of<bool>(line.fields, "read")}};
     if (const std::int64_t made_ns = integer(line.fields, "t_ns"))
       renamed["seconds"] = seconds(made_ns);
+    if (line.fields.contains("host_function"))
+      renamed["host_library"] = text(object_of(line.fields, "host_function"), "library");
     take<GraphUpdateLine>(line, renamed);
   }
 

@@ -61,6 +61,21 @@ struct WaitingThread {
   }
 };
 
+/// A watched process that a signal ended, not one of the launcher's.
+struct SignalledProcess {
+  std::string process;
+  std::int64_t signal = 0;
+
+  bool operator==(const SignalledProcess&) const = default;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("process", &SignalledProcess::process, "name of its probe's file, without the ending",
+          "node1.4711", kFilled);
+    field("signal", &SignalledProcess::signal, "the signal", 11, kPositive);
+  }
+};
+
 /// See the top of this file. Endings:
 ///   running       the launcher has not ended the run; if it is gone, it was killed
 ///   exited        the command ended by itself with `exit_code`
@@ -87,6 +102,7 @@ struct WatchedRun {
   std::optional<std::map<std::string, std::vector<std::string>>> stacks;
   std::optional<std::vector<std::string>> ras;
   std::vector<UnwatchedProcess> unwatched;
+  std::optional<std::vector<SignalledProcess>> signalled;
   std::optional<double> expected_graph_share;
   std::optional<std::string> against;
   std::optional<std::map<std::string, double>> earlier;
@@ -126,6 +142,10 @@ struct WatchedRun {
           JsonText{R"(["#0-0 (27a079b828ff1a75) MISMATCH"])"});
     field("unwatched", &WatchedRun::unwatched,
           "processes of the command that used CUDA and left no evidence");
+    field(
+        "signalled", &WatchedRun::signalled,
+        "watched processes of the launcher's host that a signal ended, the first one first, as far "
+        "as their parents had not waited for them; absent for none");
     field("expected_graph_share", &WatchedRun::expected_graph_share,
           "smallest share of kernels in graphs (0 to 1) that the user asked for", 0.9, kCount);
     field("against", &WatchedRun::against,

@@ -158,6 +158,7 @@ std::map<std::string, double> watched_figures(const WatchedJob& job) {
                 std::min(1.0, static_cast<double>(line.all_ns()) / (1e9 * line.seconds)));
     }
     largest("probe_start_ms", process.line().start_ms);
+    if (!process.stopped_inside().empty()) add("stopped_inside_calls", 1);
     if (!process.has_graphs()) continue;
     const KernelCounts kernels = kernel_counts(process);
     all.in_graphs += kernels.in_graphs;

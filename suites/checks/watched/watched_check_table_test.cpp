@@ -105,6 +105,21 @@ TEST(WatchedCheckTable, NothingPassesWithoutAGraph) {
   expect_no_pass(job);
 }
 
+TEST(WatchedCheckTable, NothingPassesIfARankEndedBeforeItsFirstGraph) {
+  WatchedJob job = clean_job();
+  record::WatchedProcessLine line = line_of(job, 1);
+  line.captures = line.executables = 0;
+  process_of(job, 1).evidence = {};
+  lines<record::WatchedProcessLine>(job, 1) = {line};
+  EXPECT_EQ(rank_lost_early(job), "") << "a rank without graphs that ends well is sound";
+  line_of(job, 1).state = "cut_short";
+  EXPECT_EQ(rank_lost_early(job), "rank 1 (node-1.4712)");
+  expect_no_pass(job);
+  // A worker with the variables of rank 0, such as one that compiles, may be ended at any time.
+  line_of(job, 1).rank = 0;
+  EXPECT_EQ(rank_lost_early(job), "");
+}
+
 TEST(WatchedCheckTable, ADefectCountsMoreThanMissingEvidence) {
   WatchedJob job = clean_job();
   lines<record::WatchedCaptureLine>(job, 1)[0].result = 901;

@@ -24,8 +24,10 @@ struct WatchedCaptureLine {
   std::optional<std::vector<std::int64_t>> pool;
   std::optional<std::int64_t> generators;
   std::optional<std::int64_t> optimizer_steps;
+  std::optional<std::int64_t> optimizer_numbers;
   std::int64_t streams = 0;
   std::map<std::string, std::int64_t> work_by_thread;
+  std::optional<std::int64_t> failed_calls_left_out;
   std::string graph;
   std::int64_t nodes = 0;
   std::map<std::string, std::int64_t> unjoined;
@@ -64,9 +66,16 @@ struct WatchedCaptureLine {
           "random generators registered with the graph; likewise", 1, kCount);
     field("optimizer_steps", &WatchedCaptureLine::optimizer_steps,
           "steps of PyTorch's optimizers that were captured; likewise", 0, kCount);
+    field("optimizer_numbers", &WatchedCaptureLine::optimizer_numbers,
+          "numbers of the host that these steps took, such as the learning rate; also absent in "
+          "older evidence",
+          0, kCount);
     field("streams", &WatchedCaptureLine::streams, "streams that took part", 2, kCount);
     field("work_by_thread", &WatchedCaptureLine::work_by_thread,
           "calls that captured work, by thread", JsonText{R"({"4711": 325})"});
+    field("failed_calls_left_out", &WatchedCaptureLine::failed_calls_left_out,
+          "failed calls during it for which there was no room; absent in older evidence", 0,
+          kCount);
     field("graph", &WatchedCaptureLine::graph, "signature of the graph; empty without one",
           "5566778899aabbcc", kDigestOrEmpty);
     field("nodes", &WatchedCaptureLine::nodes, "nodes of the graph, nested ones included", 325,
@@ -424,6 +433,8 @@ struct GraphUpdateLine {
   std::optional<std::int64_t> update_result;
   bool operands_moved = false;
   bool operands_read = false;
+  std::optional<bool> operands_kept;
+  std::optional<std::string> host_library;
   std::int64_t step = 0;
   std::vector<std::string> driver_words;
   std::optional<double> seconds;
@@ -443,12 +454,47 @@ struct GraphUpdateLine {
           "whether the graph points to other memory now", false);
     field("operands_read", &GraphUpdateLine::operands_read, "whether its operands were read again",
           true);
+    field("operands_kept", &GraphUpdateLine::operands_kept,
+          "whether such an update leaves the operands as they are: it was refused, or the node was "
+          "enabled, or has another event or host function; absent in older evidence",
+          false);
+    field(
+        "host_library", &GraphUpdateLine::host_library,
+        "file that holds the new function of a host node, empty where none does; absent for other "
+        "updates",
+        "/opt/nccl/lib/libnccl.so.2");
     field("step", &GraphUpdateLine::step, "training steps before", 12, kCount);
     field("driver_words", &GraphUpdateLine::driver_words, "what the driver logged",
           JsonText{R"([])"});
     field("seconds", &GraphUpdateLine::seconds, "when (s from the start of the probe)", 20.5,
           kCount);
     field("launches", &GraphUpdateLine::launches, "launches of the graph before", 12, kCount);
+  }
+};
+
+struct FrozenNumberLine {
+  static constexpr std::string_view
+      kKind = "frozen_number",
+      kDoc =
+          "A number of an optimizer that the host changed after its step was captured, before a "
+          "replay of the graph.";
+  std::int64_t capture = 0;
+  std::string optimizer;
+  std::int64_t group = 0;
+  std::string name;
+  std::string captured;
+  std::string now;
+  std::int64_t replays = 0;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("capture", &FrozenNumberLine::capture, "number of the capture", 1, kPositive);
+    field("optimizer", &FrozenNumberLine::optimizer, "class of the optimizer", "SGD", kFilled);
+    field("group", &FrozenNumberLine::group, "index of the group of parameters", 0, kCount);
+    field("name", &FrozenNumberLine::name, "its name there", "lr", kFilled);
+    field("captured", &FrozenNumberLine::captured, "its value at the capture", "0.1", kFilled);
+    field("now", &FrozenNumberLine::now, "its value before the replay", "0.05", kFilled);
+    field("replays", &FrozenNumberLine::replays, "replays of the graph before", 12, kCount);
   }
 };
 
@@ -513,6 +559,6 @@ struct DeviceTimeLine {
 using WatchedGraphKinds =
     Kinds<WatchedCaptureLine, ForeignCallLine, WatchedGraphLine, GraphOrderLine, GraphRaceLine,
           HostNodeLine, HostMemoryLine, ExecutableGraphLine, ReplaysLine, BetweenReplaysLine,
-          GraphUpdateLine, DeviceTimeLine>;
+          GraphUpdateLine, FrozenNumberLine, DeviceTimeLine>;
 
 }  // namespace graphproof::record

@@ -189,6 +189,40 @@ struct PoolMemory {
   }
 };
 
+struct HostCopiesLine {
+  static constexpr std::string_view
+      kKind = "host_copies",
+      kDoc =
+          "What was copied from the host between two replays of a graph, in one of the few "
+          "intervals "
+          "that are looked at, and what of it nothing read up to the second replay after it.";
+  std::int64_t executable = 0;
+  std::int64_t launches = 0;
+  std::int64_t copies = 0;
+  std::int64_t unread = 0;
+  std::int64_t unread_bytes = 0;
+  bool unclear = false;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("executable", &HostCopiesLine::executable, "number of the executable graph", 1,
+          kPositive);
+    field("launches", &HostCopiesLine::launches,
+          "launches of the graph up to the second replay after the interval", 9, kPositive);
+    field("copies", &HostCopiesLine::copies, "copies from the host outside graphs", 1, kPositive);
+    field(
+        "unread", &HostCopiesLine::unread,
+        "of these, those into whose memory no launched graph, no kernel outside graphs and no copy "
+        "had an address",
+        1, kCount);
+    field("unread_bytes", &HostCopiesLine::unread_bytes, "their memory (bytes)", 8192, kCount);
+    field("unclear", &HostCopiesLine::unclear,
+          "whether something may have read them unseen: kernels whose parameters cannot be read, "
+          "those of NCCL, and uses of the block that a copy filled in part",
+          false);
+  }
+};
+
 struct MemoryPoolsLine {
   static constexpr std::string_view
       kKind = "memory_pools",
@@ -337,7 +371,8 @@ struct LiveGraphsLine {
 
 /// The kinds of this file, in the order of the reference page.
 using WatchedMemoryKinds =
-    Kinds<OperandBlocksLine, ConcurrentLaunchesLine, OperandReleasedLine, MemoryPoolsLine,
-          MemorySeriesLine, CommunicatorLine, NcclCallLine, NcclRegistrationLine, LiveGraphsLine>;
+    Kinds<OperandBlocksLine, ConcurrentLaunchesLine, OperandReleasedLine, HostCopiesLine,
+          MemoryPoolsLine, MemorySeriesLine, CommunicatorLine, NcclCallLine, NcclRegistrationLine,
+          LiveGraphsLine>;
 
 }  // namespace graphproof::record

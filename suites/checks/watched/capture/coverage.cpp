@@ -11,8 +11,12 @@ record::CheckResult coverage(WatchedJudgement& judgement, const WatchedJob& job)
     bool seen = false;
     for (const Executable& one : executables(process)) {
       // Inductor makes one empty graph for its memory pool and never launches it.
-      if (one.launches() == 0 || one.graph == nullptr) continue;
+      if (one.launches() == 0) continue;
       seen = true;
+      if (const std::string unread = one.nodes_unread(); !unread.empty()) {
+        judgement.unexercised(concat(process.title(), ": ", unread));
+        continue;
+      }
       ++launched;
       if (one.graph->total > 0)
         judgement.confirm(process);

@@ -19,6 +19,18 @@ TEST(WatchedCoverage, Rows) {
             },
         .rank = 1,
         .mentions = {"graph 5, captured at /data/train.py:45 step, is empty", "1 launches"}},
+       {.name = "a graph that could not be read",
+        .change =
+            [](WatchedJob& job) {
+              auto& graph = lines<record::WatchedGraphLine>(job, 1)[4];
+              graph = {.signature = graph.signature,
+                       .failure = "the driver has no cuGraphGetNodes"};
+            },
+        .want = record::Result::unexercised,
+        .rank = std::nullopt,
+        .mentions = {"graph 5", "were not read whole: the driver has no cuGraphGetNodes"},
+        .also = {"D05.operands_alive", "D60.host_nodes", "D60.host_memory_operands",
+                 "D66.library_workspace"}},
        {.name = "nothing is launched",
         .change =
             [](WatchedJob& job) {

@@ -29,6 +29,10 @@ record::CheckResult foreign_threads(WatchedJudgement& judgement, const WatchedJo
       names[thread.thread] = thread.name;
     for (const auto& capture : process.of<record::WatchedCaptureLine>()) {
       if (capture.ended) judgement.confirm(process);
+      if (capture.failed_calls_left_out.value_or(0) > 0)
+        judgement.unexercised(concat(process.title(), ": ", *capture.failed_calls_left_out,
+                                     " failed calls during capture ", capture.capture,
+                                     " were not kept"));
       ++captures;
       const std::string which = concat("capture ", capture.capture, captured_at(capture));
       for (const auto& call : process.of<record::ForeignCallLine>()) {

@@ -31,7 +31,15 @@ TEST(WatchedForeignThreads, Rows) {
         .change =
             [](WatchedJob& job) { lines<record::WatchedCaptureLine>(job, 1)[0].end_thread = 4712; },
         .rank = 1,
-        .mentions = {"ended by another thread"}}});
+        .mentions = {"ended by another thread"}},
+       {.name = "more failed calls than are kept",
+        .change =
+            [](WatchedJob& job) {
+              lines<record::WatchedCaptureLine>(job, 1)[0].failed_calls_left_out = 5;
+            },
+        .want = record::Result::unexercised,
+        .rank = std::nullopt,
+        .mentions = {"5 failed calls during capture 1 were not kept"}}});
 }
 
 }  // namespace

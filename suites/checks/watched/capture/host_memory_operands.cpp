@@ -36,7 +36,8 @@ record::CheckResult host_memory_operands(WatchedJudgement& judgement, const Watc
            .next = "keep a reference to the buffer as long as the graph, and fill it in place"});
     }
     for (const auto& line : process.of<record::HostMemoryLine>()) {
-      if (!launched(all, line.capture)) continue;
+      const Executable* of = launched_with(process, all, line.capture);
+      if (of == nullptr) continue;
       ++copies;
       if (line.memory == "unknown")
         judgement.unexercised(concat(process.title(), ": the kind of host memory at ", line.address,
@@ -51,8 +52,6 @@ record::CheckResult host_memory_operands(WatchedJudgement& judgement, const Watc
                                      line.address, " still lives is not seen"));
         continue;
       }
-      const auto of = std::ranges::find_if(
-          all, [&](const Executable& one) { return one.made->capture == line.capture; });
       judgement.defect(process,
                        {.what = concat(of->title(), ", copies pageable memory of the host"),
                         .got = concat(line.bytes, " bytes, as the ", line.side, " of a copy"),
@@ -61,6 +60,11 @@ record::CheckResult host_memory_operands(WatchedJudgement& judgement, const Watc
                                "no order with a replay that reads it",
                         .next = "copy from a pinned buffer (pin_memory=True) that lives as long as "
                                 "the graph, or copy outside the graph"});
+    }
+    for (const Executable& one : all) {
+      if (one.launches() == 0) continue;
+      for (const std::string& unread : {one.nodes_unread(), unread_update(process, one)})
+        if (!unread.empty()) judgement.unexercised(concat(process.title(), ": ", unread));
     }
     judgement.confirm(process);
   }

@@ -38,6 +38,22 @@ bool of_the_program(const std::string& library) {
          name.starts_with("libffi") || name.starts_with("_ctypes");
 }
 
+Finding calls_the_program(const Executable& one, const std::string& nodes,
+                          const std::string& library, const std::string& function) {
+  return {
+      .what = concat(one.title(), ", calls a host function of the program"),
+      .got = concat(nodes, " belongs to ",
+                    library.empty() ? "no library file (made at run time, as by ctypes)" : library,
+                    function.empty() ? "" : ", near " + readable_name(function)),
+      .want = "host functions of communication and CUDA libraries alone",
+      .why =
+          "each replay calls it with the argument of the capture: what the program would do "
+          "anew in each step happens with old values, or with memory that is gone",
+      .next =
+          "call it from the host between replays, or keep its argument alive and write the "
+          "step's values into it before each replay"};
+}
+
 }  // namespace
 
 record::CheckResult host_nodes(WatchedJudgement& judgement, const WatchedJob& job) {
@@ -47,33 +63,34 @@ record::CheckResult host_nodes(WatchedJudgement& judgement, const WatchedJob& jo
     if (!process.has_graphs()) continue;
     const std::vector<Executable> all = executables(process);
     for (const auto& node : process.of<record::HostNodeLine>()) {
-      if (!launched(all, node.capture)) continue;
+      const Executable* of = launched_with(process, all, node.capture);
+      if (of == nullptr) continue;
       nodes += static_cast<int>(node.count);
       if (sound(node.library)) continue;
       if (!of_the_program(node.library)) {
         others.insert(file_name(node.library));
         continue;
       }
-      const auto of = std::ranges::find_if(
-          all, [&](const Executable& one) { return one.made->capture == node.capture; });
-      judgement.defect(
-          process,
-          {.what = concat(of->title(), ", calls a host function of the program"),
-           .got = concat(node.count, " host nodes whose function belongs to ",
-                         node.library.empty() ? "no library file (made at run time, as by ctypes)"
-                                              : node.library,
-                         node.function.empty() ? "" : ", near " + readable_name(node.function)),
-           .want = "host functions of communication and CUDA libraries alone",
-           .why = "each replay calls it with the argument of the capture: what the program would "
-                  "do anew in each step happens with old values, or with memory that is gone",
-           .next = "call it from the host between replays, or keep its argument alive and write "
-                   "the step's values into it before each replay"});
+      judgement.defect(process,
+                       calls_the_program(*of, concat(node.count, " host nodes whose function"),
+                                         node.library, node.function));
     }
-    bool read = true;
+    for (const auto& update : process.of<record::GraphUpdateLine>()) {
+      const auto of = std::ranges::find(all, update.executable, &Executable::number);
+      if (!update.host_library || update.result != 0 || of == all.end() ||
+          of->launches() <= update.launches.value_or(0) || sound(*update.host_library))
+        continue;
+      if (of_the_program(*update.host_library))
+        judgement.defect(process, calls_the_program(*of,
+                                                    concat("a host node that ", update.function,
+                                                           " gave another function, which"),
+                                                    *update.host_library, ""));
+      else
+        others.insert(file_name(*update.host_library));
+    }
     for (const Executable& one : all)
-      if (one.graph && !one.graph->failure.empty()) read = false;
-    if (!read)
-      judgement.unexercised(concat(process.title(), " has a graph that could not be read whole"));
+      if (const std::string unread = one.nodes_unread(); one.launches() > 0 && !unread.empty())
+        judgement.unexercised(concat(process.title(), ": ", unread));
     judgement.confirm(process);
   }
   std::string summary = concat(nodes, " host nodes in graphs that were launched");

@@ -33,7 +33,30 @@ TEST(WatchedHostNodes, Rows) {
             },
         .want = record::Result::unexercised,
         .rank = std::nullopt,
-        .mentions = {"could not be read whole"}}});
+        .mentions = {"were not read whole: cuGraphGetNodes"},
+        .also = {"D05.operands_alive", "D18.coverage", "D60.host_memory_operands",
+                 "D66.library_workspace"}},
+       {.name = "a capture whose graph another was updated from",
+        .change =
+            [](WatchedJob& job) {
+              lines<record::HostNodeLine>(job, 1).push_back({.capture = 77, .count = 1});
+            },
+        .rank = 1,
+        .mentions = {"graph 2", "1 host nodes"}},
+       {.name = "a node that was given another function",
+        .change =
+            [](WatchedJob& job) {
+              lines<record::GraphUpdateLine>(job, 1).push_back(
+                  {.executable = 1,
+                   .function = "cuGraphExecHostNodeSetParams",
+                   .result_name = "CUDA_SUCCESS",
+                   .operands_kept = true,
+                   .host_library = "/opt/torch_extensions/hook.so",
+                   .launches = 10});
+            },
+        .rank = 1,
+        .mentions = {"graph 1", "cuGraphExecHostNodeSetParams gave another function",
+                     "torch_extensions/hook.so"}}});
 }
 
 TEST(WatchedHostNodes, OtherLibrariesAreNamedAndPass) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <unordered_map>
 
 #include "suites/checks/attempt/concat.h"
@@ -64,6 +65,13 @@ std::int64_t JobProcess::graph_launches() const {
   return sum;
 }
 
+std::string JobProcess::stopped_inside() const {
+  if (line().state != "cut_short") return "";
+  for (const record::WatchedThread& thread : line().threads)
+    if (!thread.inside.empty()) return thread.inside;
+  return "";
+}
+
 std::optional<std::string> JobProcess::unseen(std::string_view part) const {
   for (const record::UnseenPart& unseen : line().unseen)
     if (unseen.what == part || unseen.what == "lines" || unseen.what.starts_with("everything"))
@@ -109,10 +117,49 @@ std::vector<Executable> executables(const JobProcess& process) {
   return all;
 }
 
-bool launched(const std::vector<Executable>& all, std::int64_t capture) {
-  return std::ranges::any_of(all, [&](const Executable& one) {
-    return one.made->capture == capture && one.launches() > 0;
-  });
+std::string Executable::nodes_unread() const {
+  if (graph == nullptr) return concat("the nodes of ", title(), ", have no line");
+  if (!graph->failure.empty())
+    return concat("the nodes of ", title(), ", were not read whole: ", graph->failure);
+  if (graph->conditional_bodies_unknown > 0)
+    return concat("of ", title(), ", the bodies of ", graph->conditional_bodies_unknown,
+                  " conditional nodes were not seen");
+  return "";
+}
+
+std::string Executable::operands_unread() const {
+  if (std::string nodes = nodes_unread(); !nodes.empty()) return nodes;
+  if (const std::int64_t count = graph->without_layout + graph->without_parameters; count > 0)
+    return concat("of ", title(), ", the parameters of ", count, " of ", graph->kernel_nodes,
+                  " kernels cannot be read");
+  return "";
+}
+
+const Executable* launched_with(const JobProcess& process, const std::vector<Executable>& all,
+                                std::int64_t capture) {
+  bool made = false;
+  for (const Executable& one : all) {
+    if (one.made->capture != capture) continue;
+    if (one.launches() > 0) return &one;
+    made = true;
+  }
+  if (made) return nullptr;
+  for (const auto& update : process.of<record::GraphUpdateLine>()) {
+    if (update.result != 0 || !update.function.starts_with("cuGraphExecUpdate")) continue;
+    const auto of = std::ranges::find(all, update.executable, &Executable::number);
+    if (of != all.end() && of->launches() > update.launches.value_or(0)) return &*of;
+  }
+  return nullptr;
+}
+
+std::string unread_update(const JobProcess& process, const Executable& one) {
+  for (const auto& update : process.of<record::GraphUpdateLine>())
+    if (update.executable == one.number() && update.result == 0 && !update.operands_read &&
+        !update.operands_kept.value_or(update.function == "cuGraphNodeSetEnabled") &&
+        one.launches() > update.launches.value_or(0))
+      return concat("what ", one.title(), ", points to since ", update.function,
+                    " was not read again");
+  return "";
 }
 
 std::string program_line(const std::vector<std::string>& stack) {
@@ -124,6 +171,22 @@ std::string program_line(const std::vector<std::string>& stack) {
 std::string captured_at(const record::WatchedCaptureLine& capture) {
   const std::string line = program_line(capture.stack);
   return line.empty() ? line : ", captured at " + line;
+}
+
+std::string rank_lost_early(const WatchedJob& job) {
+  std::map<std::int64_t, const JobProcess*> busiest;
+  std::set<std::int64_t> with_graphs;
+  for (const JobProcess& process : job.processes) {
+    if (!process.line().rank) continue;
+    if (process.has_graphs()) with_graphs.insert(*process.line().rank);
+    const JobProcess*& kept = busiest[*process.line().rank];
+    if (kept == nullptr || work(process) > work(*kept)) kept = &process;
+  }
+  if (with_graphs.empty()) return "";
+  for (const auto& [rank, process] : busiest)
+    if (!with_graphs.contains(rank) && process->line().state == "cut_short")
+      return process->title();
+  return "";
 }
 
 std::vector<const JobProcess*> ranks(const WatchedJob& job) {

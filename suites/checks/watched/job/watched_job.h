@@ -34,6 +34,9 @@ struct JobProcess {
   std::int64_t eager_kernels() const;
   /// Launches of executable graphs by its threads.
   std::int64_t graph_launches() const;
+  /// The driver call in which a thread of it was when something ended the process; empty if it
+  /// ended by itself or in no call.
+  std::string stopped_inside() const;
   /// Why `part` of it was not seen (UnseenPart::what); nothing if it was seen. A part is also
   /// unseen if nothing was seen, or if lines of any kind were lost.
   std::optional<std::string> unseen(std::string_view part) const;
@@ -58,13 +61,24 @@ struct Executable {
   bool communicates() const;
   /// "graph 3, captured at train.py:41 main"
   std::string title() const;
+  /// Why it is not known what it holds; empty if it is.
+  std::string nodes_unread() const;
+  /// Why it is not known which memory it points to; empty if it is, besides addresses in tensor
+  /// maps and in device memory.
+  std::string operands_unread() const;
 };
 
 /// In the order of their numbers.
 std::vector<Executable> executables(const JobProcess& process);
 
-/// Whether any executable graph of this capture was launched.
-bool launched(const std::vector<Executable>& all, std::int64_t capture);
+/// The executable graph that was launched with the work of this capture: it was made of it, or, if
+/// none was made of it, it was updated as a whole, for which such captures are. Null if none was.
+const Executable* launched_with(const JobProcess& process, const std::vector<Executable>& all,
+                                std::int64_t capture);
+
+/// Why it is not known what an executable graph points to since an update; empty if it is, or if it
+/// was not launched since.
+std::string unread_update(const JobProcess& process, const Executable& one);
 
 /// The innermost line of a stack that belongs to the user's program: not to PyTorch, to Python's
 /// own library or to the probe. The innermost line of all if there is no other; empty for an empty
@@ -82,6 +96,11 @@ struct WatchedJob {
   std::vector<std::string> unread;
   std::vector<std::string> notes;
 };
+
+/// A rank that ended without its exit handlers before it made a graph, although other ranks have
+/// graphs: "rank 1 (node-1.4712)". Empty if there is none. Of several processes of one rank, the
+/// one that launched most counts.
+std::string rank_lost_early(const WatchedJob& job);
 
 /// The process of each rank, in the order of ranks. Processes that never launched anything are left
 /// out: launchers and compile workers have the variables of a rank too. Of several processes of one

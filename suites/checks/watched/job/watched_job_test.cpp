@@ -38,7 +38,36 @@ TEST(WatchedJobTest, ExecutablesAreJoinedWithTheirLines) {
   EXPECT_TRUE(all[0].communicates());
   EXPECT_FALSE(all[1].communicates());
   EXPECT_EQ(all[1].kernels(), 18);
-  EXPECT_TRUE(launched(all, 1));
+  const Executable* first = launched_with(job.processes[0], all, 1);
+  ASSERT_NE(first, nullptr);
+  EXPECT_EQ(first->number(), 1);
+}
+
+TEST(WatchedJobTest, ACaptureForAnUpdateIsLaunchedWithTheGraphThatWasUpdated) {
+  WatchedJob job = clean_job();
+  const std::vector<Executable> all = executables(job.processes[0]);
+  const Executable* updated = launched_with(job.processes[0], all, 77);
+  ASSERT_NE(updated, nullptr);
+  EXPECT_EQ(updated->number(), 2);
+  lines<record::GraphUpdateLine>(job, 0)[0].launches = 100;
+  EXPECT_EQ(launched_with(job.processes[0], all, 77), nullptr) << "not launched since";
+  lines<record::GraphUpdateLine>(job, 0).clear();
+  EXPECT_EQ(launched_with(job.processes[0], all, 77), nullptr) << "a capture that was dropped";
+}
+
+TEST(WatchedJobTest, WhatCouldNotBeReadOfAGraphIsNamed) {
+  WatchedJob job = clean_job();
+  EXPECT_EQ(executables(job.processes[0])[0].operands_unread(), "");
+  auto& graph = lines<record::WatchedGraphLine>(job, 0)[0];
+  graph.without_layout = 3;
+  EXPECT_EQ(executables(job.processes[0])[0].nodes_unread(), "");
+  EXPECT_EQ(executables(job.processes[0])[0].operands_unread(),
+            "of graph 1, captured at /data/train.py:41 step, the parameters of 3 of 18 kernels "
+            "cannot be read");
+  graph.failure = "cuGraphGetNodes";
+  EXPECT_EQ(executables(job.processes[0])[0].operands_unread(),
+            "the nodes of graph 1, captured at /data/train.py:41 step, were not read whole: "
+            "cuGraphGetNodes");
 }
 
 TEST(WatchedJobTest, VersionsOfLibrariesAreDotted) {

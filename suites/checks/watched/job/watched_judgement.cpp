@@ -82,6 +82,8 @@ std::optional<std::string> WatchedJudgement::missing() const {
       if (const auto unseen = process.unseen(part))
         return concat(process.title(), " was not seen whole: ", *unseen);
   }
+  if (const std::string rank = rank_lost_early(job_); !rank.empty())
+    return concat(rank, " was ended before it made a graph, as other ranks did");
   if (unexercised_) return unexercised_;
   if (!graphs) return "no process captured or instantiated a graph";
   for (const JobProcess& process : job_.processes)

@@ -22,7 +22,8 @@ TEST(WatchedCapturedCopies, Rows) {
                            },
                        .want = record::Result::unexercised,
                        .rank = std::nullopt,
-                       .mentions = {"no graph that was launched has an optimizer"}},
+                       .mentions = {"no graph that was launched has an optimizer"},
+                       .also = {"D69.frozen_numbers"}},
                       {.name = "no snapshot",
                        .change =
                            [](WatchedJob& job) {

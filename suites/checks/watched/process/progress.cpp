@@ -32,8 +32,12 @@ std::string places(const WatchedJob& job) {
 
 record::CheckResult progress(WatchedJudgement& judgement, const WatchedJob& job) {
   const record::WatchedRun& run = job.run;
-  for (const JobProcess& process : job.processes)
+  for (const JobProcess& process : job.processes) {
     if (process.has_graphs()) judgement.confirm(process);
+    if (const std::string call = process.stopped_inside(); !call.empty())
+      judgement.unexercised(
+          concat(process.title(), " ended inside ", call, " and without its exit handlers"));
+  }
   if (run.ending == "hung") {
     std::string calls = waiting(job);
     if (const std::string where = places(job); !where.empty())

@@ -37,7 +37,16 @@ TEST(WatchedProgress, Rows) {
         .change = [](WatchedJob& job) { job.run.ending = "interrupted"; },
         .want = record::Result::unexercised,
         .rank = std::nullopt,
-        .mentions = {"not known: interrupted"}}});
+        .mentions = {"not known: interrupted"}},
+       {.name = "a rank was killed while it waited, and the command ended well",
+        .change =
+            [](WatchedJob& job) {
+              line_of(job, 1).state = "cut_short";
+              line_of(job, 1).threads[0].inside = "cuStreamSynchronize";
+            },
+        .want = record::Result::unexercised,
+        .rank = std::nullopt,
+        .mentions = {"rank 1 (node-1.4712) ended inside cuStreamSynchronize"}}});
 }
 
 }  // namespace

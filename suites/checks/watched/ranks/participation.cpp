@@ -1,7 +1,9 @@
 // D26 in a watched run: all ranks of a communicator replay its collectives equally often. NCCL
 // reports no replays, so the launches of each graph are counted, each as often as its capture has
-// collectives: ranks may cut their steps into graphs differently. Sends and receives are left out,
-// of which the ranks of a communicator have different numbers.
+// collectives: ranks may cut their steps into graphs differently. Collectives of other kinds or
+// sizes are told apart, since a rank that replays the graph of another batch size waits for peers
+// that are in another collective. Sends and receives are left out, of which the ranks of a
+// communicator have different numbers.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -12,26 +14,49 @@
 namespace graphproof::checks::watched::d26 {
 namespace {
 
+/// "AllReduce of 1024 x ncclFloat32"
+using Collective = std::string;
+using Collectives = std::map<Collective, std::int64_t>;
+
 struct Launches {
   const JobProcess* process = nullptr;
   std::int64_t count = 0;  // of collectives in launched graphs
+  Collectives each;        // by kind and size
   std::string graph;       // the title of one of them
 };
+
+/// "AllReduce of 1024 x ncclFloat32: 9 against 10"
+std::string difference(const Collectives& left, const Collectives& right) {
+  Collectives all = left;
+  all.insert(right.begin(), right.end());
+  const auto count = [](const Collectives& of, const Collective& one) {
+    const auto found = of.find(one);
+    return found == of.end() ? std::int64_t{0} : found->second;
+  };
+  for (const auto& [one, ignored] : all)
+    if (count(left, one) != count(right, one))
+      return concat(one, ": ", count(left, one), " against ", count(right, one));
+  return "";
+}
 
 /// The replayed collectives of each communicator.
 std::map<std::string, Launches> launches_of(const JobProcess& process) {
   // Of a capture, by communicator.
-  std::map<std::int64_t, std::map<std::string, std::int64_t>> collectives;
+  std::map<std::int64_t, std::map<std::string, Collectives>> collectives;
   for (const auto& call : process.of<record::NcclCallLine>())
     if (call.captured.value_or(false) && call.capture > 0 && call.function != "Send" &&
         call.function != "Recv")
-      collectives[call.capture][call.communicator] += call.count;
+      collectives[call.capture][call.communicator]
+                 [concat(call.function, " of ", call.elements, " x ", call.datatype)] += call.count;
   std::map<std::string, Launches> found;
   for (const Executable& one : executables(process))
     for (const auto& [communicator, calls] : collectives[one.made->capture]) {
       Launches& of = found[communicator];
       of.process = &process;
-      of.count += one.launches() * calls;
+      for (const auto& [collective, count] : calls) {
+        of.count += one.launches() * count;
+        of.each[collective] += one.launches() * count;
+      }
       if (of.graph.empty()) of.graph = one.title();
     }
   return found;
@@ -48,6 +73,30 @@ std::string excused(const WatchedJob& job, const JobProcess& fewer) {
   if (failed && fewer.line().state == "ended")
     return concat(fewer.title(), " ended before the others, and the command failed");
   return "";
+}
+
+/// Of ranks that replayed equally many collectives: whether these are the same ones.
+void judge_kinds(WatchedJudgement& judgement, const WatchedJob& job,
+                 const std::string& communicator, const std::vector<Launches>& of_ranks) {
+  const Launches& first = of_ranks.front();
+  for (const Launches& other : of_ranks) {
+    const std::string differs = difference(other.each, first.each);
+    if (differs.empty()) continue;
+    if (const std::string excuse = excused(job, *other.process); !excuse.empty()) {
+      judgement.unexercised(concat("ranks replayed other collectives, but ", excuse));
+      continue;
+    }
+    judgement.defect(
+        *other.process,
+        {.what = concat("it replayed other collectives than ", first.process->title(), ": ",
+                        other.graph),
+         .got = concat(differs, ", communicator ", communicator),
+         .want = "the same collectives, of the same size, on all ranks of a communicator",
+         .why =
+             "each rank waits in another collective, or takes what it receives for something else",
+         .next = "let all ranks choose the graph by a size that they agree on, such as the largest "
+                 "padded batch of any rank"});
+  }
 }
 
 }  // namespace
@@ -70,7 +119,10 @@ record::CheckResult participation(WatchedJudgement& judgement, const WatchedJob&
     if (of_ranks.size() < 2) continue;
     ++groups;
     const auto [fewest, most] = std::ranges::minmax_element(of_ranks, {}, &Launches::count);
-    if (fewest->count == most->count) continue;
+    if (fewest->count == most->count) {
+      judge_kinds(judgement, job, communicator, of_ranks);
+      continue;
+    }
     if (fewest->process->line().retired_launches + most->process->line().retired_launches > 0)
       continue;
     if (const std::string excuse = excused(job, *fewest->process); !excuse.empty()) {

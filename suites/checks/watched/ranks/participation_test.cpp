@@ -24,6 +24,24 @@ TEST(WatchedParticipation, Rows) {
         .rank = 1,
         .mentions = {"99 replayed"},
         .also = {"D35.pool_order", "D22.progress"}},
+       {.name = "the graph of another size",
+        .change =
+            [](WatchedJob& job) {
+              // Both ranks have a graph of a larger batch; only rank 1 replays it, once.
+              for (std::size_t rank : {0u, 1u}) {
+                auto larger = lines<record::NcclCallLine>(job, rank)[0];
+                larger.capture = 3;
+                larger.elements = 2048;
+                lines<record::NcclCallLine>(job, rank).push_back(larger);
+                lines<record::ReplaysLine>(job, rank)[2].launches = 1;
+              }
+              lines<record::ReplaysLine>(job, 1)[0].launches = 99;
+              lines<record::ReplaysLine>(job, 1)[2].launches = 2;
+            },
+        .rank = 1,
+        .mentions = {"it replayed other collectives than rank 0 (node-1.4711)",
+                     "AllReduce of 1024 x ncclFloat32: 99 against 100", "0xabcd"},
+        .also = {"D35.pool_order"}},
        {.name = "the user stopped the run",
         .change =
             [](WatchedJob& job) {

@@ -24,7 +24,8 @@ TEST(WatchedRankSignatures, Rows) {
        {.name = "other collectives",
         .change = [](WatchedJob& job) { lines<record::NcclCallLine>(job, 1)[0].elements = 2048; },
         .rank = 1,
-        .mentions = {"0xabcd"}},
+        .mentions = {"0xabcd"},
+        .also = {"D26.participation"}},
        {.name = "no collectives",
         .change =
             [](WatchedJob& job) {

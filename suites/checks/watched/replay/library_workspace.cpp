@@ -107,13 +107,18 @@ record::CheckResult library_workspace(WatchedJudgement& judgement, const Watched
     const std::vector<Executable> all = executables(process);
     judge_sharing(judgement, process, all);
     for (const Executable& one : all) {
-      if (one.launches() == 0 || one.graph == nullptr) continue;
+      if (one.launches() == 0) continue;
+      if (const std::string unread = one.nodes_unread(); !unread.empty())
+        judgement.unexercised(concat(process.title(), ": ", unread));
+      if (one.graph == nullptr) continue;
       if (std::ranges::none_of(one.graph->kernels, [](const record::ShapedKernel& kernel) {
             return of_a_library(kernel.name);
           }))
         continue;
       any = true;
       ++graphs;
+      for (const std::string& unread : {one.operands_unread(), unread_update(process, one)})
+        if (!unread.empty()) judgement.unexercised(concat(process.title(), ": ", unread));
       for (const auto& line : process.of<record::OperandBlocksLine>()) {
         if (line.executable != one.number() || one.launches() <= line.launches) continue;
         for (const record::OperandBlock& block : line.freed)

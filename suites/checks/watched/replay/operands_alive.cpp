@@ -17,13 +17,39 @@ constexpr std::string_view kNext =
     "keep a reference to every tensor that the capture used, and copy new values into it instead "
     "of replacing it (copy_, load_state_dict without assign)";
 
+/// A tensor that was made before the capture and went out of scope within it: a block of no pool
+/// that a whole parameter points to and that is free. Fields of larger parameters may be padding,
+/// with what the stack held before.
+const record::OperandBlock* freed_in_the_capture(const record::OperandBlocksLine& line) {
+  if (!line.pool_known) return nullptr;
+  const auto found = std::ranges::find_if(line.free_at_capture_blocks, [](const auto& block) {
+    return block.place != "field" &&
+           std::ranges::all_of(block.pool, [](std::int64_t number) { return number == 0; });
+  });
+  return found == line.free_at_capture_blocks.end() ? nullptr : &*found;
+}
+
 void judge_blocks(WatchedJudgement& judgement, const JobProcess& process, const Executable& one) {
   bool known = false;
   for (const auto& line : process.of<record::OperandBlocksLine>()) {
     if (line.executable != one.number()) continue;
     known |= line.known && line.pool_known;
     // Of a graph that is not launched afterwards the operands may go.
-    if (line.freed_blocks == 0 || one.launches() <= line.launches) continue;
+    if (one.launches() <= line.launches) continue;
+    if (const record::OperandBlock* block = freed_in_the_capture(line)) {
+      judgement.defect(
+          process, {.what = concat(one.title(),
+                                   ", uses memory that was freed before its capture "
+                                   "had ended"),
+                    .got = concat("a block of ", block->bytes, " bytes, used by ",
+                                  readable_name(block->node), "; ", one.launches() - line.launches,
+                                  " launches afterwards"),
+                    .want = "every block allocated, by the same owner, at each launch",
+                    .why = std::string(kWhy),
+                    .next = std::string(kNext)});
+      return;
+    }
+    if (line.freed_blocks == 0) continue;
     std::string got = concat(line.freed_blocks, " of ", line.blocks, " blocks were freed");
     if (!line.freed.empty())
       got += concat(", the first of ", line.freed.front().bytes, " bytes, used by ",
@@ -39,6 +65,8 @@ void judge_blocks(WatchedJudgement& judgement, const JobProcess& process, const 
   if (!known && one.made->operands > 0)
     judgement.unexercised(concat(process.title(), ": whether the operands of ", one.title(),
                                  " are alive was not looked up"));
+  for (const std::string& unread : {one.operands_unread(), unread_update(process, one)})
+    if (!unread.empty()) judgement.unexercised(concat(process.title(), ": ", unread));
 }
 
 void judge_released(WatchedJudgement& judgement, const JobProcess& process, const Executable& one) {

@@ -17,18 +17,19 @@ struct Seen {
   std::size_t streams = 0;
 };
 
-const Executable* launched_with(const std::vector<Executable>& all,
-                                const record::GraphRaceLine& race) {
+const Executable* launched_with_race(const JobProcess& process, const std::vector<Executable>& all,
+                                     const record::GraphRaceLine& race) {
   const auto found = std::ranges::find_if(all, [&](const Executable& one) {
     return one.launches() > 0 && one.made->capture == race.capture && one.made->graph == race.graph;
   });
-  return found != all.end() ? &*found : nullptr;
+  if (found != all.end()) return &*found;
+  return race.capture > 0 ? launched_with(process, all, race.capture) : nullptr;
 }
 
 void judge_nodes(WatchedJudgement& judgement, const JobProcess& process,
                  const std::vector<Executable>& all) {
   for (const auto& race : process.of<record::GraphRaceLine>()) {
-    const Executable* one = launched_with(all, race);
+    const Executable* one = launched_with_race(process, all, race);
     if (one == nullptr) continue;
     judgement.defect(
         process,
@@ -68,9 +69,12 @@ void judge_launches(WatchedJudgement& judgement, const JobProcess& process,
 /// Whether the order of the nodes of every graph that was launched is known.
 bool judge_order(WatchedJudgement& judgement, const JobProcess& process,
                  const std::vector<Executable>& all, Seen& seen) {
-  std::set<std::string> known;
+  std::set<std::string> known, unknown;
   for (const auto& order : process.of<record::GraphOrderLine>()) {
-    if (!order.known) continue;
+    if (!order.known) {
+      unknown.insert(order.graph);
+      continue;
+    }
     if (order.not_looked_at > 0) {
       judgement.unexercised(concat(process.title(), ": of ", order.writes,
                                    " copies and fills of a graph ", order.not_looked_at,
@@ -82,7 +86,8 @@ bool judge_order(WatchedJudgement& judgement, const JobProcess& process,
     seen.possible += order.possible_races;
   }
   for (const Executable& one : all) {
-    if (one.launches() == 0 || known.contains(one.made->graph)) continue;
+    if (one.launches() == 0) continue;
+    if (known.contains(one.made->graph) && !unknown.contains(one.made->graph)) continue;
     judgement.unexercised(concat(process.title(), ": the order of the nodes of ", one.title(),
                                  " is not known, or was not looked at by the probe"));
     return false;

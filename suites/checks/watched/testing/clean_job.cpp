@@ -65,6 +65,7 @@ record::WatchedCaptureLine capture_line(std::int64_t graph) {
       .pool = std::vector<std::int64_t>{0, graph <= 2 ? 1 : graph},
       .generators = 0,
       .optimizer_steps = graph == 1 ? 1 : 0,
+      .optimizer_numbers = graph == 1 ? 4 : 0,
       .streams = 1,
       .work_by_thread = {{"4711", 10}, {"4712", 5}},
       .graph = signature(graph),
@@ -172,6 +173,8 @@ JobProcess clean_process(std::int64_t rank) {
                                             .operands_read = true,
                                             .step = 5,
                                             .seconds = 2.5}};
+  into.lines<record::HostCopiesLine>() = {{.executable = 1, .launches = 3, .copies = 1},
+                                          {.executable = 1, .launches = 9, .copies = 1}};
   into.lines<record::MemoryPoolsLine>() = {{.snapshot = 1,
                                             .seconds = 2.0,
                                             .pools = {{.pool = {0, 0},
