@@ -4,7 +4,7 @@ import math
 import random
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 
@@ -30,6 +30,14 @@ KEPT = ("param:", "buffer:", "state:")
 
 
 @dataclass
+class Drops:
+    """The graphs that the arms of a case have destroyed so far. `running`: of how many the device
+    still ran the latest launch."""
+    graphs: int = 0
+    running: int = 0
+
+
+@dataclass
 class Parts:
     """What all arms of a case are built from."""
     scope: CaseScope
@@ -37,6 +45,7 @@ class Parts:
     case: Case
     build: object  # build(case) -> Subject
     stream: object  # where everything of the case runs and is captured
+    drops: Drops = field(default_factory=Drops)
 
 
 @dataclass
@@ -379,8 +388,18 @@ class Arm:
             scope.vote(0)
             scope.boundary(phase.REPLAY)
 
+    def _count_drops(self) -> None:
+        """Counts the live graphs of this arm, which are destroyed next, and those that still run.
+        Libraries that keep graphs in places of their own destroy them when the subject is
+        closed."""
+        live = [graph for graph in Observed.live if self.observer and self.observer.owns(graph)]
+        self.parts.drops.graphs += len(live)
+        self.parts.drops.running += sum(graph.running() for graph in live)
+
     def drop_graphs(self) -> None:
         """Destroys the graphs. The caller has waited for the last replay."""
+        if self.captured is not None or self.closes:
+            self._count_drops()
         if self.captured is not None:
             self.captured.close()
             self.captured = None

@@ -82,6 +82,10 @@ class ArmObserver(Observer):
             counter_after=self._counter if error else arm.counters.values(),
             module_runs={"forwards": runs.forwards, "backwards": runs.backwards} if runs else None)
 
+    def owns(self, graph) -> bool:
+        """Whether the graph was captured in this arm."""
+        return graph.info is not None and graph.info.index in self._places
+
     def before_replay(self, graph) -> None:
         place = self._places.get(graph.info.index if graph.info else -1)
         if place is None:
