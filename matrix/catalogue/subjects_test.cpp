@@ -99,7 +99,7 @@ TEST(SubjectsTest, WhatASubjectCannotDoIsSkippedWithItsReason) {
             Reasons{"shape_buckets=2: steps of changing lengths are built for torch and "
                     "reference alone"});
   EXPECT_EQ(missing("subject=torch_compile,impl=full_iteration,schedule=resume"),
-            Reasons{"schedule=resume: for this subject only training is built"});
+            Reasons{"schedule=resume: for this subject only training and decoding are built"});
   EXPECT_EQ(missing("subject=torch,impl=full_iteration,recompute=full(block,1),dropout=true"),
             Reasons{"recompute=full(block,1), dropout=true, impl=full_iteration: "
                     "torch.utils.checkpoint reads and sets the state of a generator, which no "
