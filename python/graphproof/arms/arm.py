@@ -120,20 +120,27 @@ class Arm:
         return texts
 
     def state(self) -> list:
-        """Parameters, buffers of the model, and the tensors of the optimizer's state."""
+        """Parameters, buffers of the model, what else the optimizer updates, and the tensors of its
+        state."""
         tensors = [(name, local(parameter)) for name, parameter in self.parameters]
-        if self.subject.compares_buffers:
-            tensors += [(f"buffer:{name}", buffer)
-                        for name, buffer in self.subject.model.named_buffers()
-                        if has_storage(buffer)]
-        if self.subject.optimizer is not None:
+        tensors += [(f"buffer:{name}", buffer)
+                    for name, buffer in self.subject.model.named_buffers()
+                    if self.subject.compared_buffers(name) and has_storage(buffer)]
+        optimizer = self.subject.optimizer
+        if optimizer is not None:
             names = {id(parameter): name.removeprefix("param:")
                      for name, parameter in self.parameters}
-            # Megatron-Core's optimizers hold copies in fp32, which the model does not name.
-            for number, (parameter, values) in enumerate(self.subject.optimizer.state.items()):
-                name = names.get(id(parameter), f"copy {number}")
+            # Megatron-Core's optimizers hold copies in fp32, which the model does not name. What
+            # they have below the precision of the model shows in later steps alone.
+            for group in optimizer.param_groups:
+                for parameter in group["params"]:
+                    if id(parameter) not in names:
+                        names[id(parameter)] = copy = f"copy {len(names)}"
+                        tensors.append((f"state:{copy}", local(parameter)))
+            for parameter, values in optimizer.state.items():
                 for key, value in values.items():
                     if isinstance(value, torch.Tensor):
+                        name = names.setdefault(id(parameter), f"copy {len(names)}")
                         tensors.append((f"state:{name}.{key}", local(value)))
         return tensors
 
