@@ -74,6 +74,8 @@ class Subject:
     warming_up -- warming_up() -> whether a library runs layers now to warm up, within a step.
     empty_graphs -- whether the library captures graphs without any work, which it never launches:
                   they keep a memory pool alive between its captures.
+    captures_alike -- whether every rank captures as many graphs as the others, so that they can
+                  vote after each. Otherwise they vote once, after the step that captured.
     compared_buffers -- compared_buffers(name) -> whether a buffer of the model is compared with the
                   results of a step. Not where a library keeps memory that it does not initialise.
     evaluate   -- evaluate(batch) -> losses, without dropout and gradients, for axis schedule
@@ -99,6 +101,7 @@ class Subject:
     layer_methods: Sequence[str] = ("forward",)
     warming_up: Callable = lambda: False
     empty_graphs: bool = False
+    captures_alike: bool = True
     compared_buffers: Callable = lambda name: True
     evaluate: Callable | None = None
     capture_evaluation: Callable | None = None

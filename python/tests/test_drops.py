@@ -1,4 +1,4 @@
-"""Graphs that are destroyed while the device still runs them are counted, for every arm of a case."""
+"""Graphs that are destroyed while the device runs them are counted, for every arm of a case."""
 
 import types
 import unittest

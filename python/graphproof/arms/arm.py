@@ -185,13 +185,17 @@ class Arm:
         try:
             if self.graphs and not warming_up and self.captured is None:
                 self._capture(step_input.batch)
+            left = None
             if self.free:
                 launches = Observed.launches
                 self._step(step_input.batch)
                 if self.graphs and not warming_up:
                     self.fallbacks += Observed.launches == launches
-                return None
-            return self._inspected(index, step_input, rate, warming_up)
+            else:
+                left = self._inspected(index, step_input, rate, warming_up)
+            if self.observer:
+                self.observer.vote_if_due()
+            return left
         finally:
             Observed.observer = None
             if self.observer:

@@ -406,6 +406,9 @@ def build(case: Case) -> Subject:
                    graphs=(), generators=tracked_generators, gradient_read=training.gradient_read,
                    keeps_masks=False, compared_buffers=is_bias_of_a_router, exclusive=True,
                    unobserved=unobserved,
+                   # A stage has as many graphs of a layer as microbatches are between their
+                   # forward and backward pass: more on the first one than on the last.
+                   captures_alike=case.pp == 1,
                    layer_methods=ways_through_a_layer(case),
                    warming_up=cuda_graphs.is_graph_warmup, close=training.close)
 
