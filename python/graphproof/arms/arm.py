@@ -94,9 +94,9 @@ class Arm:
                                       self.subject.layer_methods, self.subject.warming_up)
         self.masks = DropoutMasks(self.subject.model if self.subject.keeps_masks else None)
         self.observer = ArmObserver(self) if graphs else None
+        # Those without gradients too: a step may move them, as it moves averages of weights.
         self.parameters = [(f"param:{name}", parameter)
-                           for name, parameter in self.subject.model.named_parameters()
-                           if parameter.requires_grad]
+                           for name, parameter in self.subject.model.named_parameters()]
         # Every arm draws from the same generators, so each keeps its own states between its steps.
         torch.manual_seed(seed)
         self._states = self._generator_tensors()
