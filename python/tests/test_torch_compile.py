@@ -1,6 +1,7 @@
 """What subject torch_compile makes of its axes, and when it says that the compiler's graphs are not
 those of the case. The compiler itself is left out: its graphs need a GPU."""
 
+import types
 import unittest
 from unittest import mock
 
@@ -111,6 +112,29 @@ class Graphs(unittest.TestCase):
         with self.assertRaisesRegex(RuntimeError, "ended"), compiled.launches():
             raise RuntimeError("ended")
         self.assertIs(torch.cuda.CUDAGraph.replay, replay)
+
+
+class Silence(unittest.TestCase):
+    def test_with_partitions_the_compiler_gives_a_graph_up_without_a_word(self):
+        # Why launches are counted: docs/findings/partitions-given-up-in-silence.md.
+        from torch._inductor import config, output_code
+        reason = ["complex memory overlap"]
+
+        def given_up(way: str) -> int:
+            """What the compiler has counted."""
+            region = types.SimpleNamespace(
+                cudagraph_info=types.SimpleNamespace(cudagraph_fail_reasons=reason),
+                partition_maps=[object()], device_types={"cuda"},
+                current_callable=lambda *inputs: None, disabled_cudagraphs_reason=None,
+                fx_kwargs={"is_backward": False, "is_inference": False})
+            before = compiled.counted("cudagraph_skips")
+            with config.patch({"triton.cudagraph_or_error": True}):
+                getattr(output_code, way)((), region, output_code.BoxedBool(True), {}, None)
+            return compiled.counted("cudagraph_skips") - before
+
+        with self.assertRaisesRegex(RuntimeError, reason[0]):
+            given_up("cudagraph_post_compile")
+        self.assertEqual(given_up("cudagraph_partition_post_compile"), 0)
 
 
 class Decoding(unittest.TestCase):
