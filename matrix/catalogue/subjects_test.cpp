@@ -99,7 +99,7 @@ TEST(SubjectsTest, WhatASubjectCannotDoIsSkippedWithItsReason) {
             Reasons{"shape_buckets=2: steps of changing lengths are built for torch and "
                     "reference alone"});
   EXPECT_EQ(missing("subject=torch_compile,impl=full_iteration,schedule=resume"),
-            Reasons{"schedule=resume: for this subject only training is built"});
+            Reasons{"schedule=resume: for this subject only training and decoding are built"});
   EXPECT_EQ(missing("subject=torch,impl=full_iteration,recompute=full(block,1),dropout=true"),
             Reasons{"recompute=full(block,1), dropout=true, impl=full_iteration: "
                     "torch.utils.checkpoint reads and sets the state of a generator, which no "
@@ -184,9 +184,10 @@ TEST(SubjectsTest, TheProfileRunsEverySubjectAtOneAndTwoRanksAndItsRefusals) {
     EXPECT_EQ(ranks[subject], (std::set<int>{1, 2})) << subject;
   EXPECT_EQ(ranks["fsdp2"], std::set<int>{2});
   // Each rule whose words are known has a row, and no other rule can have one.
-  EXPECT_EQ(rules, (std::set<std::string>{"P001", "P002", "R071", "R072", "R073", "R074", "R075",
-                                          "R078", "R079", "R082", "R094", "R095", "R096", "R097",
-                                          "R098", "R101", "R102", "R117", "R118", "R247", "RN25"}));
+  EXPECT_EQ(rules, (std::set<std::string>{"P001", "P002", "P003", "P004", "R071", "R072",
+                                          "R073", "R074", "R075", "R078", "R079", "R082",
+                                          "R094", "R095", "R096", "R097", "R098", "R101",
+                                          "R102", "R117", "R118", "R247", "RN25"}));
   for (const Rule& rule : catalogue().rules.rules())
     EXPECT_EQ(rules.contains(rule.id), !rule.says.empty()) << rule.id;
 }
@@ -200,7 +201,7 @@ TEST(SubjectsTest, OtherSubjectsRequireWhatEveryImplementationCanShow) {
                               torch = required("subject=torch,impl=manual,dropout=true");
   for (const char* check :
        {"D01.lockstep", "D01.free_run", "D02.eager_repeats", "D03.outputs_written",
-        "D04.learning_rate", "D08.generator", "D21.evidence_complete"})
+        "D04.learning_rate", "D08.generator", "D21.evidence_complete", "D29.idle_when_dropped"})
     EXPECT_TRUE(torch.contains(check)) << check;
   for (const char* name : {"subject=torch,impl=manual", "subject=torch_compile,impl=manual",
                            "subject=torch_compile,impl=callables"})
@@ -243,9 +244,11 @@ TEST(SubjectsTest, ATableThatLeavesSomethingOpenIsRefused) {
   EXPECT_EQ(refused("\"subject\": \"fsdp2\", \"meaning\"", "\"subject\": \"fsdp3\", \"meaning\""),
             "subjects that are not those of the axis");
   EXPECT_EQ(refused("{\"means\": \"GPTModel;", "{\"mean\": \"GPTModel;"), "unknown key `mean`");
-  EXPECT_EQ(refused("\"*\": {\"missing\": \"this is not translated yet\"}", "\"*\": {}"),
+  const std::string generators =
+      "{\"missing\": \"the subject registers its own generators with its graphs\"}";
+  EXPECT_EQ(refused("\"*\": " + generators, "\"*\": {}"),
             "an entry that does not say what the axis means, or why its values are limited");
-  EXPECT_EQ(refused("\"of\": {\"*\": {\"missing\": \"this is not translated yet\"}}",
+  EXPECT_EQ(refused("\"of\": {\"*\": " + generators + "}",
                     "\"of\": {\"tensorflow\": {\"means\": \"x\"}}"),
             "unknown subject `tensorflow`");
 }

@@ -39,6 +39,7 @@ const std::map<std::string, std::string> kNotVaried = {
     {"checkpoint", "of subject torch"},
     {"graph_trees", "of subject torch_compile"},
     {"graph_partition", "of subject torch_compile"},
+    {"compiled_code", "of subject torch_compile"},
     {"reshard_after_forward", "of subject fsdp2"},
     {"perf_limit", "a demand of the user, which changes no path through the code"},
     {"memory_limit", "a demand of the user, which changes no path through the code"},

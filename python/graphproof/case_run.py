@@ -16,16 +16,18 @@ from graphproof.subjects import available, builder
 from graphproof.teardown import tear_down
 
 
-# Schedules of the subject whose model can be evaluated, saved and decoded with; all others train.
-TORCH_SCHEDULES = ("train", "train-eval-train", "resume", "decode")
+# Schedules of the subjects whose models can do more than train.
+SCHEDULES = {"torch": ("train", "train-eval-train", "resume", "decode"),
+             "torch_compile": ("train", "decode")}
 
 
 def refuse_what_has_no_arms(case: Case) -> None:
     """Error for axes that this rank program has no arms for. The rules of the matrix keep such
     cases from being planned."""
     subject = case.axis("subject", "script")
-    allowed = {"schedule": TORCH_SCHEDULES} if subject == "torch" else \
-        {"schedule": ("train",), "shape_buckets": (0,)}
+    allowed = {"schedule": SCHEDULES.get(subject, ("train",))}
+    if subject != "torch":
+        allowed["shape_buckets"] = (0,)
     for axis, values in allowed.items():
         if case.axis(axis, values[0]) not in values:
             raise Error(f"axis {axis} of a case with subject {subject}", str(case.axes[axis]),

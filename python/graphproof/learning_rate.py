@@ -92,10 +92,12 @@ def set_rate(optimizer, rate: float) -> None:
 
 def watched(optimizer):
     """The parameter whose movement is measured: the largest, because its many elements give the
-    most precise estimate. Returns (parameter, its group)."""
+    most precise estimate. Returns (parameter, its group). A frozen one does not move, but where no
+    parameter has requires_grad they are the copies in fp32 that Megatron-Core updates."""
     pairs = [(parameter, group) for group in optimizer.param_groups
              for parameter in group["params"]]
-    return max(pairs, key=lambda pair: pair[0].numel())
+    trained = [pair for pair in pairs if pair[0].requires_grad]
+    return max(trained or pairs, key=lambda pair: pair[0].numel())
 
 
 def unknown_update(optimizer) -> str:

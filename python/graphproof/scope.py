@@ -5,6 +5,8 @@ same from both rank programs.
 """
 
 import os
+import site
+import sysconfig
 import time
 import traceback
 
@@ -13,6 +15,9 @@ from graphproof.message import Error
 from graphproof.phase import CAPTURE, PHASES
 
 EXIT_PLANTED = 12  # a rank that the axis env.GRAPHPROOF_EXIT ends on purpose
+# Packages, and this one: a user looks for a line of his own.
+_INSTALLED = (os.path.dirname(os.path.abspath(__file__)), *site.getsitepackages(),
+              sysconfig.get_paths()["stdlib"])
 CODE_WITHOUT_NUMBER = 1
 OUT_OF_MEMORY = 2  # cudaErrorMemoryAllocation, which PyTorch's exception does not name
 EARLY_EXIT_VARIABLE = "GRAPHPROOF_EXIT"
@@ -43,11 +48,33 @@ def error_type(error: BaseException) -> tuple:
     return "exception", 0
 
 
+def _shown(frame) -> str:
+    return f"{os.path.basename(frame.filename)}:{frame.lineno} {frame.name}"
+
+
 def place_of(error: BaseException) -> str:
     """The innermost line of code that raised the error."""
     frames = traceback.extract_tb(error.__traceback__)
-    return f"{os.path.basename(frames[-1].filename)}:{frames[-1].lineno} {frames[-1].name}" \
-        if frames else ""
+    return _shown(frames[-1]) if frames else ""
+
+
+def beginning_of(error: BaseException) -> str:
+    """Where an error began that was raised while another was handled, as PyTorch does at the end of
+    a capture that had failed inside: what was raised first, in which line, and which line of the
+    innermost code that is installed nowhere called it. Empty for an error that began itself."""
+    def earlier(one: BaseException) -> BaseException | None:
+        return one.__cause__ or (None if one.__suppress_context__ else one.__context__)
+
+    first = error
+    while earlier(first) is not None:
+        first = earlier(first)
+    if first is error:
+        return ""
+    frames = traceback.extract_tb(first.__traceback__)
+    own = [frame for frame in frames if not frame.filename.startswith(_INSTALLED)]
+    caller = f", called by {_shown(own[-1])}" if own and own[-1] is not frames[-1] else ""
+    text = str(first).partition("\n")[0]
+    return f"it began with {type(first).__name__}: {text} at {place_of(first)}{caller}"
 
 
 class CaseScope:
@@ -111,7 +138,10 @@ class CaseScope:
     def report(self, error: BaseException) -> int:
         """Writes the error and returns its code for a vote."""
         kind, code = error_type(error)
-        message = str(error) if isinstance(error, Error) else f"{type(error).__name__}: {error}"
+        message = str(error)
+        if not isinstance(error, Error):
+            message = "; ".join(part for part in (f"{type(error).__name__}: {error}",
+                                                  beginning_of(error)) if part)
         self.write("error", phase=self.phase, arm=self.arm, step=self.step, type=kind, code=code,
                    call=place_of(error), message=message)
         return code or CODE_WITHOUT_NUMBER

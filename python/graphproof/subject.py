@@ -74,8 +74,10 @@ class Subject:
     warming_up -- warming_up() -> whether a library runs layers now to warm up, within a step.
     empty_graphs -- whether the library captures graphs without any work, which it never launches:
                   they keep a memory pool alive between its captures.
-    compares_buffers -- whether the model's buffers are compared with the results of a step. Not
-                  where a library keeps memory in them that it does not initialise.
+    captures_alike -- whether every rank captures as many graphs as the others, so that they can
+                  vote after each. Otherwise they vote once, after the step that captured.
+    compared_buffers -- compared_buffers(name) -> whether a buffer of the model is compared with the
+                  results of a step. Not where a library keeps memory that it does not initialise.
     evaluate   -- evaluate(batch) -> losses, without dropout and gradients, for axis schedule
                   train-eval-train.
     capture_evaluation -- capture_evaluation(batch) -> Captured of it, for impl full_iteration.
@@ -99,7 +101,8 @@ class Subject:
     layer_methods: Sequence[str] = ("forward",)
     warming_up: Callable = lambda: False
     empty_graphs: bool = False
-    compares_buffers: bool = True
+    captures_alike: bool = True
+    compared_buffers: Callable = lambda name: True
     evaluate: Callable | None = None
     capture_evaluation: Callable | None = None
     save: Callable | None = None

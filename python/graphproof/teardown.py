@@ -21,7 +21,9 @@ class Teardown:
     def __init__(self, scope, limits_ms: dict):
         self._scope, self._limits_ms, self._order = scope, limits_ms, 0
 
-    def step(self, name: str, in_phase: str, action, in_flight: int | None = None) -> None:
+    def step(self, name: str, in_phase: str, action, in_flight=lambda: None) -> None:
+        """Runs `action` and writes its line. `in_flight()`: how many graphs were destroyed while
+        they ran, asked once the action has ended; None if that is not known."""
         self._scope.enter(in_phase, "", 0)
         self._order += 1
         order, limit_ms = self._order, self._limits_ms[in_phase]
@@ -29,7 +31,7 @@ class Teardown:
 
         def line() -> dict:
             return {"step": name, "order": order, "ms": (time.monotonic() - begin) * 1000,
-                    "limit_ms": limit_ms, "in_flight": in_flight}
+                    "limit_ms": limit_ms, "in_flight": in_flight()}
 
         def watch() -> None:
             if done.wait(limit_ms / 1000):
@@ -54,10 +56,11 @@ def tear_down(parts, world, kept: list, inputs: list, limits_ms: dict, comm_firs
     steps, scope, device = Teardown(parts.scope, limits_ms), parts.scope, parts.device
 
     def graphs_and_buffers() -> None:
-        # The device is idle by then: counting the replays in flight needs no wait of its own.
         device.synchronize()
-        steps.step("graphs", phase.TEARDOWN_GRAPH,
-                   lambda: [arm.drop_graphs() for arm in kept], in_flight=0)
+        # Of all arms: some have destroyed theirs before, because a library has one place for them.
+        drops = parts.drops
+        steps.step("graphs", phase.TEARDOWN_GRAPH, lambda: [arm.drop_graphs() for arm in kept],
+                   in_flight=lambda: drops.running if drops.graphs > 0 else None)
 
         def buffers() -> None:
             for arm in kept:

@@ -104,10 +104,11 @@ class Ranks(unittest.TestCase):
 
 
 class Scripts(unittest.TestCase):
-    def words(self, old: str, new: str, wanted_code: int = 0) -> tuple:
-        """(check -> word, error lines) of the example script with `old` exchanged for `new`."""
+    def words(self, old: str, new: str, wanted_code: int = 0, more: tuple = ("", "")) -> tuple:
+        """(check -> word, error lines) of the example script with `old` exchanged for `new`, and
+        with the other exchange `more`."""
         with open(template_file(), encoding="utf-8") as file:
-            text = file.read()
+            text = file.read().replace(*more, 1)
         self.assertIn(old, text)
         batch = JudgedBatch(["subject=script,impl=manual"])
         self.addCleanup(batch.remove)
@@ -128,6 +129,29 @@ class Scripts(unittest.TestCase):
             "nn.Linear(case.hidden, 1)",
             "nn.Linear(case.hidden, 1 + __import__('time').monotonic_ns() % 999)", wanted_code=10)
         self.assertIn("want the same names, types and shapes", errors[0]["message"])
+
+    def test_a_failed_capture_names_the_line_of_the_script_in_which_it_began(self):
+        _, errors = self.words("losses.append(loss.detach())",
+                               "losses.append(torch.tensor(loss.item()))", wanted_code=10)
+        self.assertEqual((errors[0]["phase"], errors[0]["code"]), ("capture", 900))
+        with open(template_file(), encoding="utf-8") as file:
+            line = next(number for number, text in enumerate(file, 1) if "losses.append" in text)
+        self.assertRegex(errors[0]["message"],
+                         "it began with CaptureRefused: .*local_scalar_dense.*, called by "
+                         rf"mine.py:{line} step$")
+
+    def test_averages_of_weights_that_graphs_leave_out_are_found(self):
+        # They have no gradients and no optimizer: only the comparison of all parameters sees them.
+        words, _ = self.words(
+            "        optimizer.step()\n",
+            "        optimizer.step()\n"
+            "        if not torch.cuda.is_current_stream_capturing():\n"
+            "            with torch.no_grad():\n"
+            "                model.average.lerp_(layers[0][0].weight, 0.1)\n",
+            more=("    # A captured optimizer",
+                  "    model.average = nn.Parameter(layers[0][0].weight.detach().clone(), False)\n"
+                  "    # A captured optimizer"))
+        self.assertEqual((words["D02.eager_repeats"], words["D01.lockstep"]), ("pass", "fail"))
 
     def test_a_step_that_runs_another_number_of_layers_fails(self):
         words, _ = self.words("            loss = model(x)", "            model[0](x)\n"

@@ -99,15 +99,16 @@ class Manager:
         cls.resets += 1
 
 
-def packages() -> dict:
-    """What sys.modules has while an arm is closed."""
+def packages(**attention) -> dict:
+    """What sys.modules has while an arm is closed. `attention`: what Transformer Engine's module of
+    attention has in place of its choice of a backend."""
     engine = "transformer_engine.pytorch"
-    modules = {name: types.SimpleNamespace() for name in
-               ("transformer_engine", engine, f"{engine}.attention", "megatron")}
+    modules = {name: types.SimpleNamespace() for name in ("transformer_engine", engine, "megatron")}
     modules["megatron.core"] = types.SimpleNamespace(full_cuda_graph=types.SimpleNamespace())
     modules[f"{engine}.quantization"] = types.SimpleNamespace(FP8GlobalStateManager=Manager)
-    modules[f"{engine}.attention.dot_product_attention"] = \
-        types.SimpleNamespace(_attention_backends=ATTENTION)
+    modules[f"{engine}.attention"] = types.SimpleNamespace(
+        dot_product_attention=types.SimpleNamespace(
+            **(attention or {"_attention_backends": ATTENTION})))
     return modules
 
 
@@ -126,6 +127,12 @@ class Scales(unittest.TestCase):
         for recipe, wanted in ((object(), 1), (None, 0)):
             training = types.SimpleNamespace(recipe=recipe)
             self.assertEqual(self.resets(lambda: TeTraining.close(training)), wanted)
+
+    def test_a_version_that_keeps_its_choice_elsewhere_still_ends_its_arms(self):
+        Manager.resets = 0
+        with mock.patch.dict(sys.modules, packages(_kept_elsewhere={})):
+            TeTraining.close(types.SimpleNamespace(recipe=object()))
+        self.assertEqual(Manager.resets, 1)
 
     def test_megatron_cores_eager_arms_empty_it_too(self):
         for precision, wanted in (("fp8_delayed", 1), ("fp8_current", 1), ("bf16", 0)):

@@ -58,6 +58,14 @@ def optimizers() -> dict:
     }
 
 
+class Watched(unittest.TestCase):
+    def test_a_frozen_parameter_is_not_watched_unless_all_are_copies(self):
+        frozen, trained = (torch.nn.Parameter(torch.ones(size), size < 4) for size in (8, 2))
+        self.assertIs(watched(torch.optim.SGD([frozen, trained], lr=1.0))[0], trained)
+        copies = [torch.ones(2), torch.ones(8)]
+        self.assertIs(watched(torch.optim.SGD(copies, lr=1.0))[0], copies[1])
+
+
 class Measured(unittest.TestCase):
     def rates(self, make, used=lambda rate: rate):
         """(the rate that was set, the measured one, its bound) of each step, in which the optimizer

@@ -131,6 +131,22 @@ class LayoutOfACase(unittest.TestCase):
             self.assertIsNot(dist.group.WORLD, first)
 
 
+class Settings(unittest.TestCase):
+    def test_settings_that_megatron_core_has_taken_are_no_error(self):
+        module = types.SimpleNamespace(name="attn")  # it makes its own names of those of modules
+        config = types.SimpleNamespace(hidden_size=64, cuda_graph_modules=[module], dropout=0.1)
+        megatron.require_settings(config, {"hidden_size": 64, "cuda_graph_modules": ["attn"]})
+
+    def test_a_setting_that_it_changed_is_an_error_and_no_case(self):
+        config = types.SimpleNamespace(hidden_size=64, cuda_graph_modules=[],
+                                       cuda_graph_impl="none")
+        with self.assertRaisesRegex(Error, "got {'cuda_graph_impl': 'none', 'cuda_graph_modules': "
+                                           r"\[\]}; want {'cuda_graph_impl': 'local', "
+                                           r"'cuda_graph_modules': \['mlp'\]}"):
+            megatron.require_settings(config, {"hidden_size": 64, "cuda_graph_impl": "local",
+                                               "cuda_graph_modules": ["mlp"]})
+
+
 class Pipelines(unittest.TestCase):
     def test_stages_of_an_interleaved_pipeline_do_not_send_in_one_batch(self):
         # Megatron-LM's arguments.py wants more than two stages without overlap_p2p_comm, whose

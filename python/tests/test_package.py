@@ -13,7 +13,7 @@ PACKAGE = os.path.join(ROOT, "python", "graphproof")
 FOLDERS = {
     "arms": {"", "device"},
     "device": {""},
-    "planted": {"", "arms"},
+    "planted": {"", "arms", "device"},
     "subjects": {""},
 }
 # Modules of the top that put the folders together.

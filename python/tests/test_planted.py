@@ -34,7 +34,7 @@ def case_name(axes: dict) -> str:
 
 # Faults that the stand-in cannot show: it does not see what other threads do, and nothing of it
 # runs any more when a graph is dropped.
-ONLY_ON_A_DEVICE = ("M340", "M347")
+ONLY_ON_A_DEVICE = ("M340", "M347", "M390")
 
 
 def shown_here() -> list:

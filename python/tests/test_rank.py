@@ -88,6 +88,58 @@ class CleanCases(Judged):
         self.assertEqual(self.words(batch)["D53.replicas"], "pass")
 
 
+UNEVEN = '''
+import torch
+from graphproof import Case, Captured, Subject
+from graphproof.subject import copied, copy_into
+
+def build(case: Case) -> Subject:
+    model = torch.nn.Linear(4, 4)
+    optimizer = torch.optim.SGD(model.parameters(), lr=torch.tensor(0.1), fused=True)
+
+    def step(x):
+        optimizer.zero_grad(set_to_none=False)
+        loss = model(x).square().mean()
+        loss.backward()
+        optimizer.step()
+        return loss.detach().reshape(1)
+
+    def capture(step, batch):
+        static, graphs = copied(batch), [torch.cuda.CUDAGraph() for _ in range(1 + case.rank)]
+        for graph in graphs:
+            with torch.cuda.graph(graph):
+                losses = step(static)
+
+        def replay(fresh):
+            copy_into(static, fresh)
+            graphs[0].replay()
+            return losses.clone()
+
+        return Captured(step=replay, close=lambda: [graph.reset() for graph in graphs])
+
+    return Subject(model=model, step=step, optimizer=optimizer, layers=[model] * case.layers,
+                   batch=lambda step: torch.full((2, 4), 1.0 + step), capture=capture,
+                   captures_alike=False)
+'''
+
+
+class UnevenCaptures(Judged):
+    def test_ranks_that_capture_different_numbers_of_graphs_stay_in_step(self):
+        batch = self.batch(("subject=script,impl=manual,dp=2,comm=c10d,layers=1",), world_size=2)
+        with tempfile.NamedTemporaryFile("w", suffix=".py") as script:
+            script.write(UNEVEN)
+            script.flush()
+            codes = batch.run({"GRAPHPROOF_SCRIPT": script.name})
+        self.assertEqual(codes, [0, 0], batch.log()[-2000:])
+        for rank in (0, 1):
+            # One vote for each graph arm, whatever the number of its captures.
+            votes = [line for line in batch.lines(batch.ids[0], "vote", rank)
+                     if line["phase"] == "capture"]
+            captures = batch.lines(batch.ids[0], "capture", rank)
+            self.assertEqual((len(votes), len(captures)), (3, 3 * (1 + rank)))
+        self.assertEqual(self.words(batch)["D26.votes"], "pass")
+
+
 class Refusals(Judged):
     def test_dropout_with_recompute_is_refused_in_the_capture_by_its_own_words(self):
         name = "impl=manual,dropout=true,recompute=full(uniform,1),optimizer_kernels=fused"

@@ -29,7 +29,7 @@ class Graph:
         pass
 
 
-ObservedGraph = observed_class(Graph, lambda graph: (1, {}, ""), lambda: 0)
+ObservedGraph = observed_class(Graph, lambda graph: (1, {}, ""), lambda: 0, lambda earlier: None)
 
 
 def captured(work, pool=None):

@@ -4,7 +4,7 @@ import math
 import random
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 
@@ -30,6 +30,14 @@ KEPT = ("param:", "buffer:", "state:")
 
 
 @dataclass
+class Drops:
+    """The graphs that the arms of a case have destroyed so far. `running`: of how many the device
+    still ran the latest launch."""
+    graphs: int = 0
+    running: int = 0
+
+
+@dataclass
 class Parts:
     """What all arms of a case are built from."""
     scope: CaseScope
@@ -37,6 +45,7 @@ class Parts:
     case: Case
     build: object  # build(case) -> Subject
     stream: object  # where everything of the case runs and is captured
+    drops: Drops = field(default_factory=Drops)
 
 
 @dataclass
@@ -85,9 +94,9 @@ class Arm:
                                       self.subject.layer_methods, self.subject.warming_up)
         self.masks = DropoutMasks(self.subject.model if self.subject.keeps_masks else None)
         self.observer = ArmObserver(self) if graphs else None
+        # Those without gradients too: a step may move them, as it moves averages of weights.
         self.parameters = [(f"param:{name}", parameter)
-                           for name, parameter in self.subject.model.named_parameters()
-                           if parameter.requires_grad]
+                           for name, parameter in self.subject.model.named_parameters()]
         # Every arm draws from the same generators, so each keeps its own states between its steps.
         torch.manual_seed(seed)
         self._states = self._generator_tensors()
@@ -111,20 +120,27 @@ class Arm:
         return texts
 
     def state(self) -> list:
-        """Parameters, buffers of the model, and the tensors of the optimizer's state."""
+        """Parameters, buffers of the model, what else the optimizer updates, and the tensors of its
+        state."""
         tensors = [(name, local(parameter)) for name, parameter in self.parameters]
-        if self.subject.compares_buffers:
-            tensors += [(f"buffer:{name}", buffer)
-                        for name, buffer in self.subject.model.named_buffers()
-                        if has_storage(buffer)]
-        if self.subject.optimizer is not None:
+        tensors += [(f"buffer:{name}", buffer)
+                    for name, buffer in self.subject.model.named_buffers()
+                    if self.subject.compared_buffers(name) and has_storage(buffer)]
+        optimizer = self.subject.optimizer
+        if optimizer is not None:
             names = {id(parameter): name.removeprefix("param:")
                      for name, parameter in self.parameters}
-            # Megatron-Core's optimizers hold copies in fp32, which the model does not name.
-            for number, (parameter, values) in enumerate(self.subject.optimizer.state.items()):
-                name = names.get(id(parameter), f"copy {number}")
+            # Megatron-Core's optimizers hold copies in fp32, which the model does not name. What
+            # they have below the precision of the model shows in later steps alone.
+            for group in optimizer.param_groups:
+                for parameter in group["params"]:
+                    if id(parameter) not in names:
+                        names[id(parameter)] = copy = f"copy {len(names)}"
+                        tensors.append((f"state:{copy}", local(parameter)))
+            for parameter, values in optimizer.state.items():
                 for key, value in values.items():
                     if isinstance(value, torch.Tensor):
+                        name = names.setdefault(id(parameter), f"copy {len(names)}")
                         tensors.append((f"state:{name}.{key}", local(value)))
         return tensors
 
@@ -169,13 +185,17 @@ class Arm:
         try:
             if self.graphs and not warming_up and self.captured is None:
                 self._capture(step_input.batch)
+            left = None
             if self.free:
                 launches = Observed.launches
                 self._step(step_input.batch)
                 if self.graphs and not warming_up:
                     self.fallbacks += Observed.launches == launches
-                return None
-            return self._inspected(index, step_input, rate, warming_up)
+            else:
+                left = self._inspected(index, step_input, rate, warming_up)
+            if self.observer:
+                self.observer.vote_if_due()
+            return left
         finally:
             Observed.observer = None
             if self.observer:
@@ -379,8 +399,18 @@ class Arm:
             scope.vote(0)
             scope.boundary(phase.REPLAY)
 
+    def _count_drops(self) -> None:
+        """Counts the live graphs of this arm, which are destroyed next, and those that still run.
+        Libraries that keep graphs in places of their own destroy them when the subject is
+        closed."""
+        live = [graph for graph in Observed.live if self.observer and self.observer.owns(graph)]
+        self.parts.drops.graphs += len(live)
+        self.parts.drops.running += sum(graph.running() for graph in live)
+
     def drop_graphs(self) -> None:
         """Destroys the graphs. The caller has waited for the last replay."""
+        if self.captured is not None or self.closes:
+            self._count_drops()
         if self.captured is not None:
             self.captured.close()
             self.captured = None

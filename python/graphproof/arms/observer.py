@@ -6,13 +6,15 @@ from graphproof.digest import Hash64, digest
 
 
 class ArmObserver(Observer):
-    """Writes `capture` and `state`, and votes after each capture. Collects what the arm writes
-    about a step's replays. Used from one thread."""
+    """Writes `capture` and `state`, and votes after each capture, or after a step with captures
+    where ranks do not capture alike. Collects what the arm writes about a step's replays. Used from
+    one thread."""
 
     def __init__(self, arm):
         self._arm = arm
         self._state = self._counter = None
         self.captured = False        # a capture has ended, successfully or not
+        self._vote_is_due = False    # of a capture that has ended
         self.captures = self.first_captures = self.replays = 0
         self.pools, self.generators = set(), 0
         self.out_of_order = 0
@@ -48,9 +50,21 @@ class ArmObserver(Observer):
             self._write(info, None)
             self._arm.parts.scope.write("state", arm=self._arm.name, what="capture",
                                         before=self._state, after=self._state_digest())
+        self._vote_is_due = True
+        if self._arm.subject.captures_alike:
+            self.vote_if_due()
+        else:
+            self._arm.parts.scope.boundary(phase.REPLAY)
+        self._arm.parts.scope.enter(phase.REPLAY, self._arm.name, self._arm.index)
+
+    def vote_if_due(self) -> None:
+        """Votes for the captures since the last vote, if there were any."""
+        if not self._vote_is_due:
+            return
+        self._vote_is_due = False
+        self._arm.parts.scope.boundary(phase.CAPTURE)
         self._arm.parts.scope.vote(0)
         self._arm.parts.scope.boundary(phase.REPLAY)
-        self._arm.parts.scope.enter(phase.REPLAY, self._arm.name, self._arm.index)
 
     def failed_capture(self, info, error: BaseException) -> None:
         self._write(info, error)
@@ -81,6 +95,10 @@ class ArmObserver(Observer):
             # Reading the device after a failed capture may fail, and hide the capture's failure.
             counter_after=self._counter if error else arm.counters.values(),
             module_runs={"forwards": runs.forwards, "backwards": runs.backwards} if runs else None)
+
+    def owns(self, graph) -> bool:
+        """Whether the graph was captured in this arm."""
+        return graph.info is not None and graph.info.index in self._places
 
     def before_replay(self, graph) -> None:
         place = self._places.get(graph.info.index if graph.info else -1)

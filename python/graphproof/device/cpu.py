@@ -48,7 +48,7 @@ class CpuDevice:
 
     def __init__(self, gpu: int = 0):
         stand_in.install()
-        observed_graph.install(stand_in.StandInGraph, _census, stand_in.pool_bytes)
+        observed_graph.install(stand_in.StandInGraph, _census, stand_in.pool_bytes, self.mark)
         self.generators = {"default": torch.default_generator}
         # What the imports left is looked at no more: it holds no tensors of a case.
         gc.collect()
@@ -77,7 +77,7 @@ class CpuDevice:
         """Delays nothing, because nothing runs late here: 0 streams."""
         return 0
 
-    def mark(self) -> Ended:
+    def mark(self, earlier: Ended | None = None) -> Ended:
         return Ended()
 
     def busy_ms(self, head_start_ms: float, work) -> float | None:

@@ -47,7 +47,7 @@ class CudaDevice:
     def __init__(self, gpu: int = 0):
         torch.cuda.set_device(gpu)
         torch.cuda.init()
-        observed_graph.install(torch.cuda.CUDAGraph, census_of, pool_bytes)
+        observed_graph.install(torch.cuda.CUDAGraph, census_of, pool_bytes, self.mark)
         self.generators = {"default": torch.cuda.default_generators[gpu]}
         self._others = None
         # How many clock cycles torch.cuda._sleep needs for a millisecond.
@@ -121,10 +121,10 @@ class CudaDevice:
                 delayed += 1
         return delayed
 
-    def mark(self):
+    def mark(self, earlier=None):
         """A mark behind all work of the current stream so far: query() says whether that has ended,
-        without a wait."""
-        event = torch.cuda.Event()
+        without a wait. `earlier`: a mark that nobody needs any more, which is moved there."""
+        event = torch.cuda.Event() if earlier is None else earlier
         event.record()
         return event
 

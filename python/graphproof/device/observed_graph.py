@@ -49,10 +49,12 @@ class Observed:
     launches = 0        # in this process
 
 
-def observed_class(base, census_of, pool_bytes):
+def observed_class(base, census_of, pool_bytes, mark):
     """A subclass of `base`, torch.cuda.CUDAGraph or its stand-in, that reports to Observed.
 
-    `census_of(graph)` returns (nodes, census, signature); `pool_bytes()` the bytes of all pools.
+    `census_of(graph)` returns (nodes, census, signature); `pool_bytes()` the bytes of all pools;
+    `mark(earlier)` puts a mark behind the work of the current stream, in the place of an earlier
+    one if that is not None.
     """
 
     class ObservedGraph(base):
@@ -62,6 +64,7 @@ def observed_class(base, census_of, pool_bytes):
             self.info, self.replays = None, 0
             self._operands, self._extra_generators = None, 0
             self._begun = self._bytes_before = 0
+            self._mark = None  # behind the latest launch
 
         def register_generator_state(self, generator):
             self._extra_generators += 1
@@ -111,12 +114,17 @@ def observed_class(base, census_of, pool_bytes):
             Observed.launches += 1
             self.replays += 1
             super().replay()
+            self._mark = mark(self._mark)
             if Observed.observer is not None:
                 Observed.observer.after_replay(self)
 
         def reset(self):
             Observed.live.discard(self)
             super().reset()
+
+        def running(self) -> bool:
+            """Whether the device still runs the latest launch. Does not wait for it."""
+            return self._mark is not None and not self._mark.query()
 
         def operands(self):
             """The Storages that the capture used, or None if it was not seen."""
@@ -128,7 +136,7 @@ def observed_class(base, census_of, pool_bytes):
     return ObservedGraph
 
 
-def install(base, census_of, pool_bytes) -> None:
+def install(base, census_of, pool_bytes, mark) -> None:
     """Puts the observed class into torch.cuda of this process."""
-    made = observed_class(base, census_of, pool_bytes)
+    made = observed_class(base, census_of, pool_bytes, mark)
     torch.cuda.CUDAGraph = torch.cuda.graphs.CUDAGraph = made

@@ -77,6 +77,7 @@ FAULTS = {
     "M345": buckets.evicted_graphs_kept,
     "M346": buckets.length_of_the_latest_graph,
     "M347": buckets.evicted_while_running,
+    "M390": graphs.graphs_dropped_while_running,
 }
 
 

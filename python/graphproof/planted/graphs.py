@@ -4,6 +4,9 @@ import torch
 
 from graphproof import subject
 from graphproof.arms import arm
+from graphproof.device.observed_graph import Observed
+
+STILL_RUNNING_MS = 50.0
 
 
 def _base():
@@ -79,3 +82,17 @@ def launched_twice() -> None:
         replay(self)
 
     graph.replay = twice
+
+
+def graphs_dropped_while_running() -> None:
+    drop = arm.Arm.drop_graphs
+
+    def at_once(self):
+        own = [graph for graph in Observed.live if self.observer and self.observer.owns(graph)]
+        if own:
+            self.parts.device.delay_work(others=False, ms=STILL_RUNNING_MS)
+        for graph in own:
+            graph.replay()
+        drop(self)
+
+    arm.Arm.drop_graphs = at_once

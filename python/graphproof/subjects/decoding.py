@@ -70,19 +70,28 @@ class Decoder(nn.Module):
         return F.cross_entropy(self.model.head(self.model.norm(x)).float()[:, 0], labels)
 
 
-def build(case: Case) -> Subject:
-    """The subject of a case with schedule decode."""
-    low = case.precision == "bf16"
-    model = Decoder(case, torch.bfloat16 if low else torch.float32).to(case.device)
+class Decoding:
+    """An inference job of a case: `model`, its inputs and its step."""
 
-    def batch(step: int) -> dict:
-        made = make_batch(case, step)
+    def __init__(self, case: Case):
+        self.case, self._low = case, case.precision == "bf16"
+        self.model = Decoder(case, torch.bfloat16 if self._low else torch.float32).to(case.device)
+
+    def batch(self, step: int) -> dict:
+        """tokens and labels [B] int64 of a step."""
+        made = make_batch(self.case, step)
         return {name: values[0, :, 0].contiguous() for name, values in made.items()}
 
-    def step(inputs: dict) -> torch.Tensor:
-        autocast = torch.autocast(case.device, dtype=torch.bfloat16, cache_enabled=False) if low \
-            else contextlib.nullcontext()
+    def losses(self, model, inputs: dict) -> torch.Tensor:
+        """The loss [1] of a step of `model`, which is that of this job or its compiled code."""
+        autocast = torch.autocast(self.case.device, dtype=torch.bfloat16, cache_enabled=False) \
+            if self._low else contextlib.nullcontext()
         with torch.no_grad(), autocast:
             return model(inputs["tokens"], inputs["labels"]).reshape(1)
 
-    return Subject(model=model, step=step, batch=batch, layers=list(model.layers))
+
+def build(case: Case) -> Subject:
+    """The subject of a case with schedule decode."""
+    job = Decoding(case)
+    return Subject(model=job.model, step=lambda inputs: job.losses(job.model, inputs),
+                   batch=job.batch, layers=list(job.model.layers))

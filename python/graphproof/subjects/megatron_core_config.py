@@ -67,6 +67,9 @@ def experts_of(case: Case) -> dict:
         settings["moe_aux_loss_coeff"] = AUX_LOSS
     if case.router_z_loss:
         settings["moe_z_loss_coeff"] = Z_LOSS
+    if case.router_score_correction:
+        # The bias follows the load of each expert: it is updated with the gradients of a step.
+        settings.update(moe_router_score_function="sigmoid", moe_router_enable_expert_bias=True)
     if case.shared_expert:
         settings["moe_shared_expert_intermediate_size"] = ffn_of(case)
     if case.dispatch == "drop_and_pad":
@@ -114,7 +117,8 @@ def config_of(case: Case) -> dict:
         settings["batch_p2p_sync"] = False  # its device-wide wait cannot be captured
     if case.precision in RECIPES:
         settings.update(fp8="hybrid", fp8_recipe=RECIPES[case.precision],
-                        fp8_amax_history_len=AMAX_HISTORY, fp8_amax_compute_algo="max")
+                        fp8_amax_history_len=AMAX_HISTORY, fp8_amax_compute_algo="max",
+                        first_last_layers_bf16=bool(case.first_last_layers_bf16))
     return settings
 
 

@@ -90,6 +90,22 @@ def require_layout(case: Case) -> None:
                     "make the groups of each case anew (python/graphproof/subjects)")
 
 
+def require_settings(config, wanted: dict) -> None:
+    """Error if Megatron-Core's configuration has another value than the case asks for: it corrects
+    some settings by itself, and the results of another one would look right."""
+    def plain(value):
+        return [getattr(one, "name", one) for one in value] if isinstance(value, list) else value
+
+    changed = {name: plain(getattr(config, name)) for name, value in wanted.items()
+               if plain(getattr(config, name)) != value}
+    if changed:
+        raise Error("the configuration of Megatron-Core", str(changed),
+                    str({name: wanted[name] for name in changed}),
+                    "the case would run other settings than its name says",
+                    "find out why it changed them: a rule is missing, or a row of "
+                    "matrix/tables/subjects.json")
+
+
 class MegatronTraining:
     """A model of Megatron-Core in its DistributedDataParallel, its schedule and its optimizer."""
 
@@ -106,6 +122,7 @@ class MegatronTraining:
                                         te_rng_tracker=translated.te_generators(case))
         self.config = TransformerConfig(**translated.config_of(case))
         self.chunks = self._wrapped([self._chunk(number) for number in range(case.vpp)])
+        require_settings(self.config, translated.config_of(case))
         self.config.finalize_model_grads_func = finalize_model_grads
         self.optimizer = self._optimizer()
         self.config.grad_scale_func = self.optimizer.scale_loss
@@ -387,9 +404,19 @@ def build(case: Case) -> Subject:
     return Subject(model=nn.ModuleList(training.chunks), step=training.step, batch=training.batch,
                    optimizer=inner, layers=layers_of(training.chunks), capture=training.capture,
                    graphs=(), generators=tracked_generators, gradient_read=training.gradient_read,
-                   keeps_masks=False, compares_buffers=False, exclusive=True, unobserved=unobserved,
+                   keeps_masks=False, compared_buffers=is_bias_of_a_router, exclusive=True,
+                   unobserved=unobserved,
+                   # A stage has as many graphs of a layer as microbatches are between their
+                   # forward and backward pass: more on the first one than on the last.
+                   captures_alike=case.pp == 1,
                    layer_methods=ways_through_a_layer(case),
                    warming_up=cuda_graphs.is_graph_warmup, close=training.close)
+
+
+def is_bias_of_a_router(buffer: str) -> bool:
+    """Whether a buffer of this name is a result of the step. Others are memory that Transformer
+    Engine does not initialise, or counts that the step has used up."""
+    return buffer.endswith(".expert_bias")
 
 
 def ways_through_a_layer(case: Case) -> tuple:

@@ -3,19 +3,29 @@
 impl none and all eager arms: compiled without graphs. impl callables: mode reduce-overhead, in
 which the compiler captures what it compiles. impl manual and full_iteration: torch.cuda.graph
 around code that was compiled without graphs.
+
+Axis compiled_code has the compiled code do what the compiler's graphs are known to be given up for,
+or to be cut by.
 """
 
+import contextlib
+
 import torch
+import torch.nn.functional as F
+from torch import nn
 
 from graphproof.case import Case
 from graphproof.message import Error
 from graphproof.subject import Captured, Subject
-from graphproof.subjects.gpt import make_batch
+from graphproof.subjects import decoding
+from graphproof.subjects.gpt import Gpt, make_batch
 from graphproof.subjects.training import Training
 from graphproof.subjects.translation import require
 
 # The compiler compiles in the first pass, records in the second and replays from the third on.
 PASSES_UNTIL_REPLAY = 3
+# By how much the weight of the loss in host memory differs from step to step.
+WEIGHT_STEP = 0.125
 
 
 def options_of(case: Case, graphs: bool) -> dict:
@@ -30,13 +40,59 @@ def options_of(case: Case, graphs: bool) -> dict:
             "triton.cudagraph_or_error": graphs}
 
 
-def skipped_graphs() -> int:
-    """How often the compiler has given up a graph in this process."""
-    return torch._dynamo.utils.counters["inductor"]["cudagraph_skips"]
+def counted(name: str) -> int:
+    """What the compiler has counted in this process: cudagraph_skips, the graphs that it gave up;
+    cudagraph_partitions, the pieces of code that it cut into more than one."""
+    return torch._dynamo.utils.counters["inductor"][name]
+
+
+@contextlib.contextmanager
+def launches():
+    """A list with an entry for each graph that is launched inside."""
+    graph, seen = torch.cuda.CUDAGraph, []
+    replay = graph.replay
+
+    def noted(self):
+        seen.append(self)
+        replay(self)
+
+    graph.replay = noted
+    try:
+        yield seen
+    finally:
+        graph.replay = replay
+
+
+class CompiledGpt(Gpt):
+    """The model with what axis compiled_code asks for. `given` is what a microbatch has besides its
+    tokens: a weight of the loss in host memory, a counter on the device, or what the microbatch
+    before left, [H]."""
+
+    def __init__(self, case: Case):
+        super().__init__(case)
+        self.kind = case.axis("compiled_code", "plain")
+
+    def forward(self, tokens: torch.Tensor, labels: torch.Tensor, given=None):
+        """The loss, and with outputs_fed_back also the mean of the last hidden states, [H]."""
+        x = self.tokens(tokens)
+        if self.kind == "outputs_fed_back":
+            x = x + given
+        for layer in self.layers:
+            x = layer(x)
+        if self.kind == "graph_break":
+            torch._dynamo.graph_break()
+        loss = F.cross_entropy(self.logits(x).flatten(0, 1), labels.flatten())
+        if self.kind == "host_scalar":
+            return loss * given
+        if self.kind == "changed_input":
+            given.add_(1)
+        return (loss, x.detach().mean((0, 1))) if self.kind == "outputs_fed_back" else loss
 
 
 class Compiled(Training):
     """The step over compiled code."""
+
+    model_class = CompiledGpt
 
     def wrapped(self):
         return torch.compile(self.model, options=options_of(self.case, graphs=False))
@@ -44,23 +100,43 @@ class Compiled(Training):
     def in_ddp(self) -> bool:
         return False
 
+    def batch(self, step: int) -> dict:
+        """The inputs of subject torch, and what axis compiled_code adds to them."""
+        case, batch = self.case, make_batch(self.case, step)
+        if self.model.kind == "host_scalar":
+            batch["given"] = torch.tensor(1 + WEIGHT_STEP * step)
+        elif self.model.kind == "changed_input":
+            batch["given"] = torch.zeros(1, device=case.device)
+        elif self.model.kind == "outputs_fed_back":
+            batch["given"] = torch.zeros(case.hidden, device=case.device)
+        return batch
+
+    def loss_of(self, batch: dict, index: int) -> torch.Tensor:
+        if "given" not in batch:
+            return super().loss_of(batch, index)
+        if index == 0:
+            self.given = batch["given"]
+        result = self.trained(batch["tokens"][index], batch["labels"][index], self.given)
+        if self.model.kind != "outputs_fed_back":
+            return result
+        loss, self.given = result
+        return loss
+
+    def launches_of_a_step(self) -> int:
+        """Graphs that a step launches at least: those of the forward and the backward pass of each
+        region, for each microbatch. A graph break makes two regions."""
+        regions = 2 if self.model.kind == "graph_break" else 1
+        return 2 * regions * self.case.microbatches
+
     def capture_by_the_compiler(self, step, batch: dict) -> Captured:
-        if self.case.axis("graph_trees", "on") == "off":
-            # Such graphs know the parameters of one model, and would be taken for another's.
-            torch._dynamo.reset()
-        skipped = skipped_graphs()
-        self.trained = torch.compile(self.model, options=options_of(self.case, graphs=True))
+        graphs = CompilersGraphs(self.case, self.model, self.launches_of_a_step())
+        self.trained = graphs.compiled
 
         def run(fresh):
             torch.compiler.cudagraph_mark_step_begin()
             return self.forward_backward(fresh)
 
-        for _ in range(PASSES_UNTIL_REPLAY):
-            run(batch)
-        if skipped_graphs() != skipped:
-            raise Error("a graph of PyTorch's compiler", f"{skipped_graphs() - skipped} skipped",
-                        "none", "the step would run without graphs and look right",
-                        "read the log: the compiler says there why it skipped them")
+        graphs.run_until_replayed(lambda: run(batch))
 
         def replay(fresh):
             losses = run(fresh).clone()
@@ -70,21 +146,86 @@ class Compiled(Training):
         return Captured(step=replay, close=torch._dynamo.reset)
 
 
+class CompilersGraphs:
+    """Code that the compiler captures, until its graphs are replayed. `compiled`: what to call."""
+
+    def __init__(self, case: Case, model: nn.Module, launches_wanted: int):
+        """`launches_wanted`: graphs that a pass launches at least."""
+        if case.axis("graph_trees", "on") == "off":
+            # Such graphs know the parameters of one model, and would be taken for another's.
+            torch._dynamo.reset()
+        self._launches_wanted = launches_wanted
+        # Code of one piece is cut by nothing; a scalar of the host has to be cut out.
+        self._is_cut = case.axis("compiled_code", "plain") == "host_scalar"
+        self._skipped, self._cut = counted("cudagraph_skips"), counted("cudagraph_partitions")
+        self.compiled = torch.compile(model, options=options_of(case, graphs=True))
+
+    def run_until_replayed(self, run) -> None:
+        """Runs passes until they are replayed. Error if the compiler gave a graph up, whether it
+        said so or not, or cut nothing where it had to."""
+        for _ in range(PASSES_UNTIL_REPLAY - 1):
+            run()
+        with launches() as seen:
+            run()
+        skipped = counted("cudagraph_skips") - self._skipped
+        if skipped > 0 or len(seen) < self._launches_wanted:
+            raise Error("the graphs of PyTorch's compiler",
+                        f"{len(seen)} launched in a pass, {skipped} given up",
+                        f"{self._launches_wanted} or more, and none given up",
+                        "the step would run without graphs and look right",
+                        "read the log: if the compiler says why, it says so there")
+        if self._is_cut and counted("cudagraph_partitions") == self._cut:
+            raise Error("the partitions of PyTorch's compiler", "none", "two or more",
+                        "the case would not show what becomes of code that is cut",
+                        "look up what this version makes of graph_partition")
+
+
 def build(case: Case) -> Subject:
     """The subject of a case. Error for axes without a counterpart in the compiler."""
     require(case, "torch_compile", impl=("none", "callables", "manual", "full_iteration"), tp=1,
             pp=1, vpp=1, cp=1, ep=1, etp=1, model="gpt", precision=("fp32", "bf16"), modules=([],),
             recompute="none", optimizer_graph=False, overlap_grad_reduce=False, pool="single")
-    training = Compiled(case)
-    capture = {"full_iteration": training.capture_iteration,
-               "callables": training.capture_by_the_compiler}.get(case.impl)
     unobserved = {"D08.masks": "dropout is part of compiled code, which keeps no masks",
                   "D05.operands_alive": "compiled code calls kernels past PyTorch's operators"}
     if case.impl == "callables":
-        unobserved.update({
-            "D37.modules_warmed_up": "the compiler warms up compiled regions and no modules"})
+        unobserved["D37.modules_warmed_up"] = \
+            "the compiler warms up compiled regions and no modules"
+    if case.schedule == "decode":
+        return build_decoding(case, unobserved)
+    training = Compiled(case)
+    capture = {"full_iteration": training.capture_iteration,
+               "callables": training.capture_by_the_compiler}.get(case.impl)
     return Subject(model=training.model, step=training.step, optimizer=training.optimizer,
-                   batch=lambda step: make_batch(case, step), layers=training.layers,
+                   batch=training.batch, layers=training.layers,
                    capture=capture, keeps_masks=False, unobserved=unobserved,
                    counts_compiled=case.impl != "callables",
+                   empty_graphs=case.impl == "callables")
+
+
+def build_decoding(case: Case, unobserved: dict) -> Subject:
+    """Inference with kept keys and values: graphs of forward passes alone, which change buffers of
+    the model in place."""
+    require(case, "torch_compile", impl=("none", "callables"), microbatches=1, dp=1, dropout=False,
+            optimizer="sgd", clip_grad=False, weight_decay=False, compiled_code="plain")
+    job = decoding.Decoding(case)
+    compiled = torch.compile(job.model, options=options_of(case, graphs=False))
+
+    def capture(step, batch: dict) -> Captured:
+        graphs = CompilersGraphs(case, job.model, launches_wanted=1)
+        buffers = [(buffer, buffer.clone()) for buffer in job.model.buffers()]
+
+        def run(inputs: dict) -> torch.Tensor:
+            torch.compiler.cudagraph_mark_step_begin()
+            return job.losses(graphs.compiled, inputs).clone()
+
+        graphs.run_until_replayed(lambda: run(batch))
+        # These passes are no steps: what they kept and counted is taken back.
+        for buffer, value in buffers:
+            buffer.copy_(value)
+        return Captured(step=run, close=torch._dynamo.reset)
+
+    return Subject(model=job.model, step=lambda inputs: job.losses(compiled, inputs),
+                   batch=job.batch, layers=list(job.model.layers),
+                   capture=capture if case.impl == "callables" else None, keeps_masks=False,
+                   unobserved=unobserved, counts_compiled=case.impl != "callables",
                    empty_graphs=case.impl == "callables")

@@ -112,6 +112,10 @@ class Training:
         return torch.autocast(self.case.device, dtype=dtype,
                               cache_enabled=self.case.axis("autocast_cache", False))
 
+    def loss_of(self, batch: dict, index: int) -> torch.Tensor:
+        """The loss of microbatch `index`."""
+        return self.trained(batch["tokens"][index], batch["labels"][index])
+
     def forward_backward(self, batch: dict) -> torch.Tensor:
         """Losses [microbatches]. The gradients are the mean over the microbatches and ranks."""
         self.optimizer.zero_grad(set_to_none=False)
@@ -119,7 +123,7 @@ class Training:
         for index in range(self.case.microbatches):
             with self.reduces_now(last=index + 1 == self.case.microbatches):
                 with self.autocast():
-                    loss = self.trained(batch["tokens"][index], batch["labels"][index])
+                    loss = self.loss_of(batch, index)
                 share = loss / self.case.microbatches
                 if self.scaler:
                     share.register_hook(self.used_scale.copy_)

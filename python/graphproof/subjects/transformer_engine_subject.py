@@ -1,7 +1,8 @@
 """Subject `transformer_engine`: TransformerLayer with Transformer Engine's graphed callables.
 
-impl transformer_engine: make_graphed_callables of Transformer Engine over all layers, in the order
-of the schedule. The embedding and the output layer are PyTorch's and run eagerly.
+impl transformer_engine: make_graphed_callables of Transformer Engine over all layers, or over the
+parts of them that axis modules names, in the order of the schedule. The embedding and the output
+layer are PyTorch's and run eagerly.
 """
 
 import contextlib
@@ -35,6 +36,33 @@ def layer_of(case: Case) -> dict:
     }
 
 
+def part_of(case: Case, name: str) -> dict:
+    """The arguments of te.MultiheadAttention ("attn") and te.LayerNormMLP ("mlp"), which make up a
+    layer whose parts are captured on their own."""
+    layer = layer_of(case)
+    own = {"attn": ("num_attention_heads", "attention_dropout", "fuse_qkv_params"),
+           "mlp": ("ffn_hidden_size", "activation")}[name]
+    shared = ("hidden_size", "normalization", "bias", "params_dtype")
+    more = {"input_layernorm": True, "attn_mask_type": "causal"} if name == "attn" else {}
+    return {**{key: layer[key] for key in (*shared, *own)}, **more}
+
+
+class PartsLayer(nn.Module):
+    """A layer of te.MultiheadAttention and te.LayerNormMLP with their norms, and its residuals.
+    [S, B, H]. `calls`: part -> what runs it, the module or a graphed callable."""
+
+    def __init__(self, case: Case):
+        super().__init__()
+        import transformer_engine.pytorch as te
+        self.attn = te.MultiheadAttention(**part_of(case, "attn"))
+        self.mlp = te.LayerNormMLP(**part_of(case, "mlp"))
+        self.calls = {"attn": self.attn, "mlp": self.mlp}
+
+    def forward(self, x: torch.Tensor, **keywords) -> torch.Tensor:
+        x = x + self.calls["attn"](x, **keywords)
+        return x + self.calls["mlp"](x, **keywords)
+
+
 def recipe_of(case: Case) -> tuple | None:
     """The FP8 recipe: the name of its class in transformer_engine.common.recipe, and its
     arguments. None without FP8."""
@@ -52,8 +80,10 @@ class TeModel(nn.Module):
         import transformer_engine.pytorch as te
         dtype = layer_of(case)["params_dtype"]
         self.tokens = nn.Embedding(case.vocab, case.hidden, dtype=dtype)
-        self.layers = nn.ModuleList(te.TransformerLayer(layer_number=number + 1, **layer_of(case))
-                                    for number in range(case.layers))
+        self.layers = nn.ModuleList(
+            PartsLayer(case) if case.modules else
+            te.TransformerLayer(layer_number=number + 1, **layer_of(case))
+            for number in range(case.layers))
         self.norm = nn.LayerNorm(case.hidden, dtype=dtype)
         self.head = nn.Linear(case.hidden, case.vocab, bias=False, dtype=dtype)
         self.calls, self.keywords = list(self.layers), {}
@@ -101,35 +131,46 @@ class TeTraining(Training):
         self.microbatch += 1
         return contextlib.nullcontext()
 
+    def places(self) -> list:
+        """What is captured, in the order in which it runs: (list or dictionary of what the model
+        calls, its key)."""
+        if not self.case.modules:
+            return [(self.model.calls, number) for number in range(len(self.layers))]
+        return [(layer.calls, name) for layer in self.layers for name in ("attn", "mlp")
+                if name in self.case.modules]
+
     def capture(self, step, batch: dict) -> Captured:
         import transformer_engine.pytorch as te
         accept_streams_of_accumulators()
-        case = self.case
+        case, places = self.case, self.places()
+        eager = [owner[key] for owner, key in places]
         shape = (case.seq_length, case.microbatch_size, case.hidden)
         dtype = layer_of(case)["params_dtype"]
-        # One sample for each layer and microbatch; microbatches run one after the other.
+        # One sample for each callable and microbatch; microbatches run one after the other.
         samples = tuple((torch.randn(shape, device=case.device, dtype=dtype, requires_grad=True),)
-                        for _ in range(case.layers * case.microbatches))
+                        for _ in range(len(places) * case.microbatches))
         order = [1, -1] * case.microbatches
         with graphs_made() as graphs:
             calls = te.make_graphed_callables(
-                tuple(self.layers), samples, num_warmup_iters=WARMUPS, allow_unused_input=True,
+                tuple(eager), samples, num_warmup_iters=WARMUPS, allow_unused_input=True,
                 enabled=self.recipe is not None, recipe=self.recipe,
                 amax_reduction_group=self.group(), cache_quantized_params=bool(case.fp8_weights),
                 _order=order)
-        eager = self.model.calls
-        # Layer by layer within a microbatch, microbatch by microbatch.
-        by_microbatch = [list(calls[m * case.layers:(m + 1) * case.layers])
-                         for m in range(case.microbatches)]
+
+        def run_by(callables) -> None:
+            for (owner, key), call in zip(places, callables, strict=True):
+                owner[key] = call
 
         def chosen(last: bool):
-            self.model.calls = by_microbatch[self.microbatch]
+            # Callable by callable within a microbatch, microbatch by microbatch.
+            first = self.microbatch * len(places)
+            run_by(calls[first:first + len(places)])
             return TeTraining.reduces_now(self, last)
 
         self.reduces_now = chosen
 
         def close():
-            self.model.calls = eager
+            run_by(eager)
             del self.reduces_now
             for call in calls:
                 if hasattr(call, "reset"):
@@ -147,7 +188,8 @@ class TeTraining(Training):
 def build(case: Case) -> Subject:
     """The subject of a case. Error for axes without a counterpart in Transformer Engine."""
     require(case, "transformer_engine", impl=("none", "transformer_engine"), tp=1, pp=1, vpp=1,
-            cp=1, ep=1, etp=1, model="gpt", modules=([],), optimizer_graph=False, pool="single",
+            cp=1, ep=1, etp=1, model="gpt", optimizer_graph=False, pool="single",
+            modules=([], ["attn"], ["mlp"], ["attn", "mlp"]),
             precision=("fp32", "bf16", "fp8_delayed", "fp8_current"), recompute="none",
             overlap_grad_reduce=False)
     training = TeTraining(case)
@@ -159,5 +201,5 @@ def build(case: Case) -> Subject:
         unobserved["D39.fp8_weights"] = "Transformer Engine does not count its copies of weights"
     return Subject(model=training.model, step=training.step, optimizer=training.optimizer,
                    batch=lambda step: make_batch(case, step), layers=training.layers,
-                   capture=training.capture, keeps_masks=False, compares_buffers=False,
+                   capture=training.capture, keeps_masks=False, compared_buffers=lambda name: False,
                    unobserved=unobserved, close=training.close)

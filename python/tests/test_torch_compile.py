@@ -1,0 +1,162 @@
+"""What subject torch_compile makes of its axes, and when it says that the compiler's graphs are not
+those of the case. The compiler itself is left out: its graphs need a GPU."""
+
+import types
+import unittest
+from unittest import mock
+
+import torch
+
+from graphproof.case import Case
+from graphproof.device import stand_in
+from graphproof.message import Error
+from graphproof.subjects import torch_compile_subject as compiled
+from judged_batch import axes_of
+
+stand_in.install()
+
+
+def case_of(name: str) -> Case:
+    return Case(axes_of(f"subject=torch_compile,impl=callables,{name}"), seed=1, device="cpu")
+
+
+def built(name: str):
+    """The subject of a case, whose code runs as it is written."""
+    torch.manual_seed(3)
+    with mock.patch.object(torch, "compile", lambda module, options: module):
+        return compiled.build(case_of(name))
+
+
+class Code(unittest.TestCase):
+    def test_the_scalar_of_the_host_weighs_the_loss_of_its_step(self):
+        plain, weighed = built("compiled_code=plain"), built("compiled_code=host_scalar")
+        for step, weight in ((0, 1.0), (2, 1.25)):
+            batch = weighed.batch(step)
+            self.assertEqual((batch["given"].device.type, batch["given"].dim()), ("cpu", 0))
+            with self.subTest(step=step):
+                torch.testing.assert_close(
+                    weighed.model(batch["tokens"][0], batch["labels"][0], batch["given"]),
+                    weight * plain.model(batch["tokens"][0], batch["labels"][0]))
+
+    def test_the_input_that_is_changed_is_no_buffer_of_the_model(self):
+        subject = built("compiled_code=changed_input,microbatches=3")
+        batch = subject.batch(0)
+        subject.step(batch)
+        self.assertEqual(float(batch["given"]), 3)
+        self.assertNotIn(batch["given"].data_ptr(),
+                         [buffer.data_ptr() for buffer in subject.model.buffers()])
+
+    def test_a_microbatch_reads_what_the_one_before_it_left(self):
+        subject = built("compiled_code=outputs_fed_back,microbatches=2")
+        batch = subject.batch(0)
+        _, left = subject.model(batch["tokens"][0], batch["labels"][0], batch["given"])
+        self.assertGreater(float(left.abs().max()), 0)
+        second, _ = subject.model(batch["tokens"][1], batch["labels"][1], left)
+        alone, _ = subject.model(batch["tokens"][1], batch["labels"][1], batch["given"])
+        losses = subject.step(batch)
+        self.assertEqual(float(losses[1]), float(second))
+        self.assertNotEqual(float(losses[1]), float(alone))
+
+    def test_a_step_launches_a_forward_and_a_backward_graph_of_each_region(self):
+        for name, wanted in (("microbatches=2", 4), ("compiled_code=outputs_fed_back", 2),
+                             ("compiled_code=graph_break,microbatches=3", 12)):
+            training = compiled.Compiled.__new__(compiled.Compiled)
+            training.case = case_of(name)
+            training.model = compiled.CompiledGpt(training.case)
+            self.assertEqual(training.launches_of_a_step(), wanted, name)
+
+    def test_graphs_of_other_codes_are_refused_where_nothing_is_built(self):
+        with self.assertRaisesRegex(Error, "axis compiled_code.*got graph_break; want plain"):
+            built("schedule=decode,compiled_code=graph_break")
+
+
+class Graphs(unittest.TestCase):
+    def run_until_replayed(self, name: str, wanted: int, launched: int, skipped: int = 0,
+                           cut: int = 0) -> None:
+        """Passes of which each launches, gives up and cuts as many graphs."""
+        counters = torch._dynamo.utils.counters["inductor"]
+        with mock.patch.object(torch, "compile", lambda module, options: module):
+            graphs = compiled.CompilersGraphs(case_of(name), torch.nn.Identity(), wanted)
+
+        def run():
+            for _ in range(launched):
+                torch.cuda.CUDAGraph.replay(graph)
+            counters["cudagraph_skips"] += skipped
+            counters["cudagraph_partitions"] += cut
+
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            torch.ones(1)
+        graphs.run_until_replayed(run)
+
+    def test_all_graphs_of_the_case_are_launched(self):
+        self.run_until_replayed("compiled_code=plain", wanted=4, launched=4)
+        self.run_until_replayed("compiled_code=host_scalar,graph_partition=true", wanted=2,
+                                launched=4, cut=2)
+
+    def test_a_graph_that_is_missing_without_a_word_is_an_error(self):
+        with self.assertRaisesRegex(Error, "2 launched in a pass, 0 given up; want 4 or more"):
+            self.run_until_replayed("compiled_code=graph_break", wanted=4, launched=2)
+
+    def test_a_graph_that_was_given_up_is_an_error_although_enough_are_launched(self):
+        with self.assertRaisesRegex(Error, "4 launched in a pass, 3 given up"):
+            self.run_until_replayed("compiled_code=plain", wanted=4, launched=4, skipped=1)
+
+    def test_code_that_was_not_cut_is_an_error_where_it_had_to_be(self):
+        with self.assertRaisesRegex(Error, "partitions of PyTorch's compiler; got none"):
+            self.run_until_replayed("compiled_code=host_scalar,graph_partition=true", wanted=2,
+                                    launched=2)
+
+    def test_the_class_of_graphs_is_as_before_after_a_count(self):
+        replay = torch.cuda.CUDAGraph.replay
+        with self.assertRaisesRegex(RuntimeError, "ended"), compiled.launches():
+            raise RuntimeError("ended")
+        self.assertIs(torch.cuda.CUDAGraph.replay, replay)
+
+
+class Silence(unittest.TestCase):
+    def test_with_partitions_the_compiler_gives_a_graph_up_without_a_word(self):
+        # Why launches are counted: docs/findings/partitions-given-up-in-silence.md.
+        from torch._inductor import config, output_code
+        reason = ["complex memory overlap"]
+
+        def given_up(way: str) -> int:
+            """What the compiler has counted."""
+            region = types.SimpleNamespace(
+                cudagraph_info=types.SimpleNamespace(cudagraph_fail_reasons=reason),
+                partition_maps=[object()], device_types={"cuda"},
+                current_callable=lambda *inputs: None, disabled_cudagraphs_reason=None,
+                fx_kwargs={"is_backward": False, "is_inference": False})
+            before = compiled.counted("cudagraph_skips")
+            with config.patch({"triton.cudagraph_or_error": True}):
+                getattr(output_code, way)((), region, output_code.BoxedBool(True), {}, None)
+            return compiled.counted("cudagraph_skips") - before
+
+        with self.assertRaisesRegex(RuntimeError, reason[0]):
+            given_up("cudagraph_post_compile")
+        self.assertEqual(given_up("cudagraph_partition_post_compile"), 0)
+
+
+class Decoding(unittest.TestCase):
+    def test_the_passes_until_a_replay_decode_no_token(self):
+        subject = built("schedule=decode")
+        subject.step(subject.batch(0))
+        before = [buffer.clone() for buffer in subject.model.buffers()]
+        passes = []
+
+        def counted(graphs, run):
+            for _ in range(compiled.PASSES_UNTIL_REPLAY):
+                passes.append(run())
+
+        with mock.patch.object(torch, "compile", lambda module, options: module), \
+                mock.patch.object(compiled.CompilersGraphs, "run_until_replayed", counted):
+            captured = subject.capture(subject.step, subject.batch(1))
+        self.assertEqual(len(passes), compiled.PASSES_UNTIL_REPLAY)
+        for buffer, value in zip(subject.model.buffers(), before):
+            self.assertTrue(torch.equal(buffer, value))
+        captured.step(subject.batch(1))
+        self.assertEqual(int(subject.model.decoded), 2)
+
+
+if __name__ == "__main__":
+    unittest.main()
