@@ -93,9 +93,10 @@ void judge_cycle(Judgement& judgement, const RankFiles& files, const CycleLine& 
 /// in the parameters then, unless the load of the checkpoint has undone its step.
 record::CheckResult checkpoints(Judgement& judgement, const Attempt& attempt) {
   const soak::Plan plan = plan_of(attempt);
-  const Launches launches = launches_of_cycle(attempt, judgement.expected());
+  Launches launches{0, true};  // of a rank
   const std::int64_t evaluations = judgement.expected().warmup_steps + 2;
   for (const RankFiles& files : attempt.ranks) {
+    launches = launches_of_cycle(attempt, judgement.expected_of(files));
     for (const std::string_view arm : {kPair.left, kPair.right}) {
       const auto lines = cycles(judgement, files, plan, arm);
       for (std::size_t i = 0; i < lines.size(); ++i)
