@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <variant>
@@ -31,6 +32,8 @@ constexpr Concession kConcessions[] = {
     {"overlap_ep_comm", "false"},
     {"shared_expert_overlap", "false"},
     {"packed", "false"},
+    {"mtp_num_layers", "0"},
+    {"multi_latent_attention", "false"},
     {"cpu_offload", "false"},
     {"precision", "bf16"},
     {"dispatcher", "alltoall"},
@@ -52,6 +55,16 @@ constexpr Concession kConcessions[] = {
     {"impl", "local"},
 };
 constexpr std::size_t kMostTogether = 4;  // the most concessions that are tried together
+
+// `recompute`, a value of that axis, without the module mla_up_proj.
+std::string without_latents(const std::string& recompute) {
+  std::string kept;
+  const Call call = split_call(recompute);
+  if (call.word != "selective") return recompute;
+  for (const std::string& module : call.arguments)
+    if (module != "mla_up_proj") kept += (kept.empty() ? "" : ",") + module;
+  return kept.empty() ? "none" : "selective(" + kept + ")";
+}
 
 class Conceding {
  public:
@@ -78,7 +91,8 @@ class Conceding {
   }
 
   // `from` with one concession; `from` itself if the concession does not apply to it. A model that
-  // gives up its mamba layers gives up the capture of them too.
+  // gives up its mamba layers gives up the capture of them too, and one that gives up its latents
+  // the recompute of what is made of them.
   Case conceded(const Case& from, const Concession& concession) const {
     Case result = from;
     const bool recompute = std::string_view(concession.axis) == "recompute" &&
@@ -88,6 +102,10 @@ class Conceding {
     set_value(
         axes_, result, concession.axis,
         parse_value_text(axes_.at(concession.axis, {}), concession.axis, concession.value, {}));
+    if (std::string_view(concession.axis) == "multi_latent_attention") {
+      const std::string recomputed = without_latents(text_of(axes_, from, "recompute"));
+      set_value(axes_, result, "recompute", recomputed);
+    }
     if (std::string_view(concession.axis) != "model") return result;
     if ((integer_of(axes_, from, "experts") > 0) != (std::string_view(concession.value) == "moe"))
       return from;

@@ -13,6 +13,7 @@ constexpr std::int64_t kShrunkSize = 2;  // the smallest size with which a dimen
 constexpr std::int64_t kMostMicrobatches = 4;
 constexpr std::int64_t kMostWarmupSteps = 3;  // upstream's default
 constexpr std::int64_t kShrunkExperts = 4, kMostTopk = 2;
+constexpr std::int64_t kMostPredictions = 2;  // the second follows another prediction layer
 
 // Options that mean the same as a boolean axis.
 struct Switch {
@@ -35,6 +36,7 @@ constexpr Switch kSwitches[] = {
     {"cpu_offloading", "cpu_offload"},
     {"add_qkv_bias", "qkv_bias"},
     {"add_bias_linear", "linear_bias"},
+    {"multi_latent_attention", "multi_latent_attention"},
     {"enable_offline_packing", "packed"},
     {"rl_use_sequence_packing", "packed"},
 };
@@ -61,7 +63,6 @@ constexpr const char* kNotRepresented[] = {"use_megatron_fsdp",
                                            "tp_comm_overlap",
                                            "overlap_param_gather_with_optimizer_step",
                                            "fine_grained_activation_offloading",
-                                           "multi_latent_attention",
                                            "moe_router_padding_for_fp8",
                                            "moe_router_padding_for_quantization",
                                            "hybrid_context_parallel"};
@@ -386,6 +387,7 @@ class Mapping {
       if (number(option))
         account(Mapped::Kind::shrunk, spelled(option), "the default model",
                 "the sizes of matrices do not change which kernels are captured");
+    predictions();
     const auto groups = number("num_query_groups"), heads = number("num_attention_heads");
     const bool grouped =
         boolean("group_query_attention").value_or(groups && heads && *groups < *heads);
@@ -399,6 +401,20 @@ class Mapping {
         shrink("num_query_groups", "kv_groups", std::int64_t{2},
                "at least as many query groups as tp");
     }
+  }
+
+  void predictions() {
+    const auto layers = number("mtp_num_layers");
+    if (!layers || *layers < 1) return;
+    const auto asked = static_cast<std::int64_t>(*layers);
+    if (asked <= kMostPredictions)
+      keep("mtp_num_layers", "mtp_num_layers", asked);
+    else
+      shrink("mtp_num_layers", "mtp_num_layers", kMostPredictions,
+             "one prediction layer after another shows what more would");
+    if (number("mtp_loss_scaling_factor"))
+      account(Mapped::Kind::shrunk, spelled("mtp_loss_scaling_factor"), "0.1",
+              "a factor changes no path through the code");
   }
 
   void shared_expert() {
@@ -453,8 +469,19 @@ class Mapping {
     } else if (granularity == "selective") {
       const std::vector<std::string> named = list("recompute_modules");
       std::string words, left_out;
-      for (const char* word : {"core_attn", "mlp", "moe", "moe_act", "layernorm", "shared_experts"})
-        if (std::find(named.begin(), named.end(), word) != named.end())
+      const auto names = [&](const std::string& word) {
+        return std::find(named.begin(), named.end(), word) != named.end();
+      };
+      // Recipes as data have no model sizes, but only latent attention has this projection.
+      if (names("mla_up_proj") && !boolean("multi_latent_attention")) {
+        set("multi_latent_attention", true);
+        account(Mapped::Kind::kept, "recompute_modules=mla_up_proj",
+                set_text("multi_latent_attention"), "");
+      }
+      const bool latents = boolean("multi_latent_attention").value_or(true);
+      for (const char* word :
+           {"core_attn", "mlp", "moe", "moe_act", "layernorm", "shared_experts", "mla_up_proj"})
+        if (names(word) && (latents || word != std::string_view("mla_up_proj")))
           words += (words.empty() ? "" : ",") + std::string(word);
       for (const std::string& word : named)
         if (("," + words + ",").find("," + word + ",") == std::string::npos)

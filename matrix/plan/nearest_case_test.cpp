@@ -135,16 +135,46 @@ TEST(NearestCaseTest, SwitchesWithoutAnAxisAreDroppedAndReported) {
   const NearestCase made =
       nearest({{"use_megatron_fsdp", true},
                {"recompute_granularity", word("selective")},
-               {"recompute_modules", std::vector<std::string>{"core_attn", "mla_up_proj"}},
+               {"recompute_modules", std::vector<std::string>{"core_attn", "gdp_qkv"}},
                {"env.NVTE_FUSED_ATTN", word("1")},
                {"env.NCCL_MAX_NCHANNELS", word("4")}});
   EXPECT_EQ(accounted(made, Mapped::Kind::dropped, "use_megatron_fsdp"), "no axis represents it|");
-  EXPECT_EQ(accounted(made, Mapped::Kind::dropped, "mla_up_proj"),
+  EXPECT_EQ(accounted(made, Mapped::Kind::dropped, "gdp_qkv"),
             "the models here have no such module|");
   EXPECT_NE(accounted(made, Mapped::Kind::dropped, "env.NVTE_FUSED_ATTN"), "");
   EXPECT_EQ(text_of(catalogue().axes, made.asked, "recompute"), "selective(core_attn)");
   EXPECT_EQ(text_of(catalogue().axes, made.asked, "env.NCCL_MAX_NCHANNELS"), "4");
   EXPECT_TRUE(made.read.count("use_megatron_fsdp"));
+}
+
+TEST(NearestCaseTest, LatentAttentionAndPredictionLayersAreKept) {
+  const std::vector<std::string> up_proj{"mla_up_proj"};
+  const NearestCase deep = nearest({{"cuda_graph_impl", word("transformer_engine")},
+                                    {"multi_latent_attention", true},
+                                    {"mtp_num_layers", number(1)},
+                                    {"mtp_loss_scaling_factor", 0.3},
+                                    {"recompute_granularity", word("selective")},
+                                    {"recompute_modules", up_proj}});
+  EXPECT_EQ(case_name(catalogue().axes, deep.runnable),
+            "impl=transformer_engine,recompute=selective(mla_up_proj),"
+            "multi_latent_attention=true,mtp_num_layers=1");
+  EXPECT_EQ(accounted(deep, Mapped::Kind::shrunk, "mtp_loss_scaling_factor"),
+            "a factor changes no path through the code|");
+  EXPECT_EQ(case_name(catalogue().axes, nearest({{"mtp_num_layers", number(5)}}).asked),
+            "mtp_num_layers=2");
+  // A published recipe names the module alone.
+  const NearestCase recipe =
+      nearest({{"recompute_granularity", word("selective")}, {"recompute_modules", up_proj}});
+  EXPECT_EQ(case_name(catalogue().axes, recipe.asked),
+            "recompute=selective(mla_up_proj),multi_latent_attention=true");
+  const NearestCase other = nearest({{"recompute_granularity", word("selective")},
+                                     {"recompute_modules", up_proj},
+                                     {"multi_latent_attention", false}});
+  EXPECT_EQ(case_name(catalogue().axes, other.asked), "default");
+  // What has no latents has nothing to make of them again.
+  const RunnableCase through = through_megatron_core(
+      recipe.asked, catalogue(), {.device = "cuda", .slots = 4, .stack = {{"sm", "90"}}});
+  EXPECT_EQ(text_of(catalogue().axes, through.test_case, "recompute"), "none");
 }
 
 TEST(NearestCaseTest, ReportsTheHardwareQueuesOfTheCaseIfTheJobDoesNotSetThem) {

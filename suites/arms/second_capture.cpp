@@ -24,13 +24,13 @@ class SecondObserver final : public engines::Observer {
   void before_capture(const std::string& graph,
                       const std::vector<fixtures::NamedTensor>&) override {
     scope_.enter(Phase::capture, arm_, step_);
-    if (!engines::of_vision_encoder(graph)) scope_.boundary(Phase::capture);
+    if (!engines::of_one_stage(graph)) scope_.boundary(Phase::capture);
   }
   void after_capture(const engines::CaptureReport& report,
                      const std::vector<fixtures::NamedTensor>&) override {
     const bool ok = report.status == "ok";
     if (ok && device_.counts().nodes) graphs_.try_emplace(report.graph, device_.counts().nodes);
-    if (!engines::of_vision_encoder(report.graph) || !ok) {
+    if (!engines::of_one_stage(report.graph) || !ok) {
       scope_.boundary(Phase::capture);
       scope_.vote(ok ? 0 : (report.code != 0 ? report.code : 1));
       scope_.boundary(Phase::replay);

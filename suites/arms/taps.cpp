@@ -246,7 +246,8 @@ void Taps::after_replay(const std::string& graph, const std::vector<fixtures::Na
   const std::lock_guard lock(mutex_);
   // The graphs of a module are launched once per microbatch. The forward's is that of the call, and
   // the backward's is the same.
-  const bool module = graph.starts_with("layers.") || graph.starts_with("vision.layers.");
+  const bool module = graph.starts_with("layers.") || graph.starts_with("mtp.layers.") ||
+                      graph.starts_with("vision.layers.");
   const std::string both = module_graphs(graph);
   if (module && !regions_.empty()) replayed_microbatch_[both] = regions_.back().call.microbatch;
   std::vector<fixtures::NamedTensor> buffers;

@@ -51,7 +51,7 @@ CaptureObserver::CaptureObserver(CaseScope& scope, const WatchedDevice& device,
 void CaptureObserver::before_capture(const std::string& graph,
                                      const std::vector<fixtures::NamedTensor>& state) {
   scope_.enter(Phase::capture, arm_, step_index_);
-  if (!engines::of_vision_encoder(graph)) scope_.boundary(Phase::capture);
+  if (!engines::of_one_stage(graph)) scope_.boundary(Phase::capture);
   state_before_ = state_digest(state, step_.rng());
 }
 
@@ -88,7 +88,7 @@ void CaptureObserver::after_capture(const engines::CaptureReport& report,
                                    .what = "capture",
                                    .before = state_before_,
                                    .after = state_digest(state, step_.rng())});
-  if (!engines::of_vision_encoder(report.graph) || !ok) {
+  if (!engines::of_one_stage(report.graph) || !ok) {
     captured_ = true;
     scope_.boundary(Phase::capture);
     scope_.vote(ok ? 0 : (report.code != 0 ? report.code : 1));

@@ -33,9 +33,9 @@ struct CapturedNodes {
 };
 
 /// Writes the lines `capture` and `state`, and votes after each capture, before any rank replays.
-/// After the capture of a graph of the vision encoder ranks vote only if it failed, because stages
-/// without an encoder have no such capture and would be waited for. All references outlive the
-/// observer.
+/// After the capture of a graph of the vision encoder or of multi-token prediction ranks vote only
+/// if it failed, because other stages have no such capture and would be waited for. All references
+/// outlive the observer.
 class CaptureObserver : public engines::Observer {
  public:
   CaptureObserver(CaseScope& scope, const WatchedDevice& device, workloads::TrainStep& step,

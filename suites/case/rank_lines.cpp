@@ -22,7 +22,7 @@ std::string parameter_of(std::string_view state) {
 /// The part of the model to which each parameter of this rank belongs, by name.
 std::map<std::string, std::string> parts_of(workloads::TrainStep& step) {
   const workloads::Layout& layout = step.layout();
-  const bool tied = step.config().tied_embeddings && layout.pp > 1;
+  const bool tied = step.config().embeds_on_last_stage() && layout.pp > 1;
   std::map<std::string, std::string> parts;
   const auto parameters = step.parameters();
   for (std::size_t i = 0; i < parameters.size(); ++i) {

@@ -51,8 +51,14 @@ ReferenceBound fp32_bound(const workloads::ModelConfig& model) {
   const bool sees = model.encoder_layers > 0;
   const std::int64_t of_encoder =
       sees ? 9 * model.encoder_layers + 3 + means * (2 * model.encoder_layers + 1) : 0;
-  const std::int64_t chained = 3 * ((model.experts > 0 ? 11 : 9) * model.layers + 4 +
-                                    means * (2 * model.layers + 1) + of_encoder);
+  // Latents add a product and a norm. A layer of multi-token prediction has a layer's sums, two
+  // more norms and a projection, and its loss is one more sum.
+  const std::int64_t latents = model.multi_latent_attention ? 1 : 0,
+                     predictions = model.mtp_num_layers;
+  const std::int64_t of_layer = (model.experts > 0 ? 11 : 9) + 2 * latents;
+  const std::int64_t chained =
+      3 * (of_layer * model.layers + 4 + means * ((2 + latents) * model.layers + 1) + of_encoder +
+           predictions * (of_layer + 4 + means * (4 + latents)));
   std::ostringstream why;
   why << "fp32 sums of up to " << longest << " products in another order: " << kConfidence
       << " * sqrt(" << longest << ") * 2^-24 of the largest element, times " << chained
@@ -80,8 +86,12 @@ ReferenceBound short_bound(const workloads::ModelConfig& model) {
   // with positions, its norm and its projection.
   const std::int64_t of_encoder =
       model.encoder_layers > 0 ? (13 + gate) * model.encoder_layers + 4 : 0;
-  const std::int64_t rounded =
-      3 * ((16 + gate - (rotated ? 0 : 3)) * model.layers + 4 + (rotated ? 0 : 1) + of_encoder);
+  // Latents add a product, a norm and the product of the other projection. A layer of multi-token
+  // prediction rounds as a layer does, and after two norms, its projection and its last norm.
+  const std::int64_t of_layer =
+      16 + gate - (model.rotates() ? 0 : 3) + (model.multi_latent_attention ? 3 : 0);
+  const std::int64_t rounded = 3 * (of_layer * model.layers + 4 + (rotated ? 0 : 1) + of_encoder +
+                                    model.mtp_num_layers * (of_layer + 4));
   std::ostringstream why;
   why << (bf16 ? "bf16" : "fp16") << " values rounded " << rounded
       << " times in a row: " << kConfidence << " * sqrt(" << rounded << ") * 2^" << half_ulp

@@ -126,6 +126,13 @@ TEST(LayoutReference, BoundStatesItsReasonAndStaysTightForLargeModels) {
   sees.model.encoder_layers = sees.model.images = 2;
   EXPECT_DOUBLE_EQ(reference_bound(sees).relative, small.relative * 43 / 22)
       << "two layers, a patch embedding, a norm and a projection more";
+  StepConfig latent, ahead;
+  latent.model.multi_latent_attention = true;
+  EXPECT_DOUBLE_EQ(reference_bound(latent).relative, small.relative * 26 / 22)
+      << "a product and a norm more in each of two layers";
+  ahead.model.mtp_num_layers = 1;
+  EXPECT_DOUBLE_EQ(reference_bound(ahead).relative, small.relative * 35 / 22)
+      << "a layer, two norms, a projection and a loss more";
   StepConfig split;
   split.model.distributed_optimizer = true;
   EXPECT_EQ(reference_bound(split).relative, 2 * small.relative);

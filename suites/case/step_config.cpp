@@ -284,6 +284,8 @@ StepConfig step_config(const matrix::AxisTable& axes, const matrix::Case& test_c
       .packed = boolean("packed"),
       .qkv_bias = boolean("qkv_bias"),
       .linear_bias = boolean("linear_bias"),
+      .multi_latent_attention = boolean("multi_latent_attention"),
+      .mtp_num_layers = integer("mtp_num_layers"),
       .dropout = boolean("dropout") ? kDropoutProbability : 0.0,
       .hybrid = text("model") == "hybrid",
       .experts = integer("experts"),
@@ -348,7 +350,7 @@ StepConfig step_config(const matrix::AxisTable& axes, const matrix::Case& test_c
       .pp_rank = place.rank / (tp * cp * dp),
       .vpp = static_cast<int>(integer("vpp")),
       .microbatch_group = integer("microbatch_group"),
-      .embedding_group = pp > 1 && config.model.tied_embeddings ? "embd" : "",
+      .embedding_group = pp > 1 && config.model.embeds_on_last_stage() ? "embd" : "",
       .amax_group = config.model.precision == workloads::Precision::fp8_delayed && tp * cp * dp > 1
                         ? "amax"
                         : "",

@@ -78,9 +78,9 @@ StepConfig step_config(const matrix::AxisTable& axes, const matrix::Case& test_c
                        const fixtures::Rank& place, std::uint64_t seed);
 
 /// The groups in which a step of this layout communicates: "tp" and "dp"; with context parallelism
-/// "cp" and "dp_cp"; with a pipeline one for each directed edge and, if embeddings are tied, the
-/// embedding group; with experts that are split or whose ranks are tensor parallel "ep", "edp" and
-/// "etp". A rank may be in no group of an edge.
+/// "cp" and "dp_cp"; with a pipeline one for each directed edge and, if the last stage has the
+/// embedding too, the embedding group; with experts that are split or whose ranks are tensor
+/// parallel "ep", "edp" and "etp". A rank may be in no group of an edge.
 std::vector<comm::GroupLayout> process_groups(const workloads::Layout& layout);
 
 /// The configuration of the layout reference: the single-rank model on the same global batch, with

@@ -152,6 +152,23 @@ TEST_F(StepConfigTest, GivesStagesTheirChunksOfLayersInTurnAndTheSingleRankAll) 
   EXPECT_EQ(single_rank(config).layout.stage_layers(config.model), 8);
 }
 
+TEST_F(StepConfigTest, PutsPredictionLayersOnTheLastStageAfterItsOthersWithAnEmbedding) {
+  for (int rank = 0; rank < 2; ++rank) {
+    const StepConfig config =
+        config_of("pp=2,vpp=2,layers=4,microbatches=4,multi_latent_attention=true,mtp_num_layers=2",
+                  {.world_size = 2, .rank = rank, .local_rank = rank, .from = "test"});
+    EXPECT_TRUE(config.model.multi_latent_attention);
+    EXPECT_EQ(config.layout.mtp_layers(config.model), rank == 1 ? 2 : 0);
+    EXPECT_EQ(config.layout.holds(config.model, 4), rank == 1);
+    EXPECT_EQ(config.layout.place(config.model, 5), 3);
+    EXPECT_EQ(config.layout.chunk_of(config.model, 5), 1);
+    EXPECT_EQ(config.layout.expert_layers(config.model), rank == 1 ? 4 : 2);
+    EXPECT_EQ(config.layout.embedding_group, "embd");
+    EXPECT_EQ(config.model.layer_name(5), "mtp.layers.1");
+    EXPECT_FALSE(config.model.mamba(4));
+  }
+}
+
 TEST_F(StepConfigTest, OfTheSingleRankReferenceCoversTheGlobalBatchWithoutFaultOrDropout) {
   const StepConfig single =
       single_rank(config_of("impl=full_iteration,tp=2,dp=2,microbatches=3,dropout=true,fault=M26",

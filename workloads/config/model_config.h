@@ -43,6 +43,12 @@ struct ModelConfig {
   bool tied_embeddings = false;  // the output layer uses the embedding's weight
   bool packed = false;           // several documents in a sequence, and padding: data.h
   bool qkv_bias = false, linear_bias = false;
+  bool multi_latent_attention = false;  // latent_projections.h
+  /// Layers that predict tokens after the next one (multi_token_prediction.h), and the factor of
+  /// the mean of their losses in the loss of a microbatch. The default of the factor is that of
+  /// Megatron-LM's --mtp-loss-scaling-factor.
+  std::int64_t mtp_num_layers = 0;
+  double mtp_loss_scaling_factor = 0.1;
   double dropout = 0.0;  // probability
   bool hybrid = false;   // layers 0, 2, 4 ... are mamba layers
   /// Routed experts in a layer (0: a dense model), and how many of them each token uses.
@@ -87,6 +93,28 @@ struct ModelConfig {
     return (fp8_weights || is_fp8(precision)) &&
            !(first_last_layers_bf16 && (layer == 0 || layer == layers - 1));
   }
+  /// The width of a head: of its values, and of its queries and keys apart from a rotary part that
+  /// latent attention adds to them.
+  std::int64_t head_width() const { return hidden / heads; }
+  /// How many elements of a query and of a key rotary positions rotate.
+  std::int64_t rotary_width() const {
+    return multi_latent_attention ? head_width() / 2 : head_width();
+  }
+  /// The width of a query and of a key.
+  std::int64_t query_width() const {
+    return head_width() + (multi_latent_attention ? rotary_width() : 0);
+  }
+  /// The widths of the latents from which latent attention makes queries, and keys and values
+  /// (Megatron-LM's --q-lora-rank and --kv-lora-rank). As in DeepSeek-V3 that of keys and values is
+  /// the smaller one.
+  std::int64_t q_lora_rank() const { return hidden / 2; }
+  std::int64_t kv_lora_rank() const { return hidden / 4; }
+  /// Whether attention rotates queries and keys.
+  bool rotates() const {
+    return multi_latent_attention || position_embedding == PositionEmbedding::rope;
+  }
+  /// Whether the last pipeline stage has the token embedding too.
+  bool embeds_on_last_stage() const { return tied_embeddings || mtp_num_layers > 0; }
   /// The tokens of one image: a grid of two by two patches.
   static constexpr std::int64_t kPatches = 4;
   /// The numbers of a patch: two by two pixels of three colours.
@@ -96,12 +124,16 @@ struct ModelConfig {
   std::int64_t encoder_length() const {
     return vision_seq_length > 0 ? vision_seq_length : microbatch_size * images * kPatches;
   }
-  /// The name of a layer. Those of the encoder are numbered after those of the decoder.
+  /// The number of the first layer of the encoder. Layers of the decoder come first, then those of
+  /// multi-token prediction, then the encoder's.
+  std::int64_t first_encoder_layer() const { return layers + mtp_num_layers; }
+  /// The name of a layer.
   std::string layer_name(std::int64_t layer) const {
-    return layer < layers ? "layers." + std::to_string(layer)
-                          : "vision.layers." + std::to_string(layer - layers);
+    if (layer < layers) return "layers." + std::to_string(layer);
+    if (layer < first_encoder_layer()) return "mtp.layers." + std::to_string(layer - layers);
+    return "vision.layers." + std::to_string(layer - first_encoder_layer());
   }
-  bool mamba(std::int64_t layer) const { return hybrid && layer % 2 == 0; }
+  bool mamba(std::int64_t layer) const { return hybrid && layer < layers && layer % 2 == 0; }
 };
 
 /// How context parallel ranks exchange keys and values (Megatron-LM's --cp-comm-type): `p2p` passes
@@ -129,7 +161,7 @@ struct Layout {
   /// The pipeline stage of this rank and its number of chunks. As in Megatron-LM, the layers are
   /// split into pp * vpp equal pieces, and the chunks of stage p are the pieces p, p + pp, p + 2 pp
   /// and so on. Each directed edge between two stages is a group (comm::edge_name). The embedding
-  /// group consists of the first stage and the last.
+  /// group consists of the first stage and the last, if both have the token embedding.
   int pp = 1, pp_rank = 0, vpp = 1;
   /// Microbatches that a chunk runs before the next chunk does; 0 is pp.
   std::int64_t microbatch_group = 0;
@@ -159,25 +191,39 @@ struct Layout {
   std::int64_t encoder_layers(const ModelConfig& config) const {
     return first_stage() ? config.encoder_layers : 0;
   }
+  /// The layers of multi-token prediction on this stage: the last one has them all.
+  std::int64_t mtp_layers(const ModelConfig& config) const {
+    return last_stage() ? config.mtp_num_layers : 0;
+  }
   std::int64_t chunk_layers(const ModelConfig& config) const { return config.layers / (pp * vpp); }
   std::int64_t first_layer(const ModelConfig& config, std::int64_t chunk) const {
     return chunk_layers(config) * (chunk * pp + pp_rank);
   }
+  /// Of a layer of the decoder or of multi-token prediction: whether this stage has it, and in
+  /// which of its chunks.
   bool holds(const ModelConfig& config, std::int64_t layer) const {
-    return layer / chunk_layers(config) % pp == pp_rank;
+    return layer < config.layers ? layer / chunk_layers(config) % pp == pp_rank : last_stage();
   }
-  /// The place of a layer of this stage among the stage's layers, from 0.
+  std::int64_t chunk_of(const ModelConfig& config, std::int64_t layer) const {
+    return layer < config.layers ? layer / chunk_layers(config) / pp : vpp - 1;
+  }
+  /// The place of such a layer of this stage among the stage's layers, from 0.
   std::int64_t place(const ModelConfig& config, std::int64_t layer) const {
+    if (layer >= config.layers) return stage_layers(config) + layer - config.layers;
     return layer / chunk_layers(config) / pp * chunk_layers(config) + layer % chunk_layers(config);
   }
   /// The number of this stage's layers that have experts if the model has any, and the place of
-  /// such a layer among them, from 0. In a hybrid model half the layers of each chunk are mamba
-  /// layers.
+  /// such a layer among them, from 0. In a hybrid model half the decoder's layers of each chunk are
+  /// mamba layers.
   std::int64_t expert_layers(const ModelConfig& config) const {
-    return stage_layers(config) / (config.hybrid ? 2 : 1);
+    return decoder_expert_layers(config) + mtp_layers(config);
   }
   std::int64_t expert_place(const ModelConfig& config, std::int64_t layer) const {
-    return place(config, layer) / (config.hybrid ? 2 : 1);
+    return layer < config.layers ? place(config, layer) / (config.hybrid ? 2 : 1)
+                                 : decoder_expert_layers(config) + layer - config.layers;
+  }
+  std::int64_t decoder_expert_layers(const ModelConfig& config) const {
+    return stage_layers(config) / (config.hybrid ? 2 : 1);
   }
 };
 

@@ -8,6 +8,7 @@
 //   moe             the expert layer after its norm, or after its router if a graph holds it
 //   moe_act         the activation of the experts
 //   layernorm       the two norms of a layer
+//   mla_up_proj     queries, keys and values of latent attention, from its latents
 //   shared_experts  the shared expert
 // Full recompute keeps only inputs of layers. `uniform` keeps the input of every group of `layers`
 // layers; `block` recomputes the first `layers` layers one by one and keeps all activations of the
@@ -33,10 +34,12 @@ enum class RecomputedPart {
   attention_norm,
   mlp_norm,
   shared_experts,
-  layer
+  layer,
+  mla_up_proj
 };
-inline constexpr std::array<std::string_view, 8> kRecomputedParts{
-    "core_attn", "mlp", "moe", "moe_act", "attention_norm", "mlp_norm", "shared_experts", "layer"};
+inline constexpr std::array<std::string_view, 9> kRecomputedParts{
+    "core_attn",      "mlp",   "moe",        "moe_act", "attention_norm", "mlp_norm",
+    "shared_experts", "layer", "mla_up_proj"};
 inline std::string_view name(RecomputedPart part) {
   return kRecomputedParts[static_cast<std::size_t>(part)];
 }
@@ -57,6 +60,9 @@ struct RecomputeConfig {
   bool of(RecomputedPart part) const {
     return std::find(parts.begin(), parts.end(), part) != parts.end();
   }
+  /// Whether layers of multi-token prediction are recomputed too. As in Megatron-LM they are not
+  /// with the method block.
+  bool of_prediction_layers() const { return any() && method != Method::block; }
   /// The number of layers, at the front of a chunk with `all` layers, of which at least a part is
   /// recomputed.
   std::int64_t recomputed_layers(std::int64_t all) const {

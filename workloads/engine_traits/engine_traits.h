@@ -17,9 +17,13 @@
 
 namespace graphproof::engines {
 
-/// Whether a graph of this name is one of the vision encoder, which only the first pipeline stage
-/// has.
+/// Whether a graph of this name is one of the vision encoder.
 constexpr bool of_vision_encoder(std::string_view graph) { return graph.starts_with("vision."); }
+/// Whether a graph of this name is one that a single pipeline stage has: those of the vision
+/// encoder, on the first, and of multi-token prediction, on the last.
+constexpr bool of_one_stage(std::string_view graph) {
+  return of_vision_encoder(graph) || graph.starts_with("mtp.");
+}
 
 /// What one graph of the engine holds. `modules`: one module, or the modules of one layer, with
 /// separate graphs for forward and backward. What lies between the modules runs eagerly.

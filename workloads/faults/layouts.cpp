@@ -65,7 +65,7 @@ class ClipFault final : public FaultHooks {
   void (*change_)(workloads::Layout&);
 };
 
-/// The gradients of tied embeddings are not summed over the stages, so the first and the last stage
+/// The gradients of an embedding that the first and the last stage hold are not summed, so the two
 /// diverge.
 class TiedNotReduced final : public FaultHooks {
  public:
@@ -249,6 +249,9 @@ std::shared_ptr<FaultHooks> clip_by_norm_of_one_stage() {
   return std::make_shared<ClipFault>([](workloads::Layout& layout) { layout.pp = 1; });
 }
 std::shared_ptr<FaultHooks> tied_embedding_not_reduced() {
+  return std::make_shared<TiedNotReduced>();
+}
+std::shared_ptr<FaultHooks> prediction_embedding_not_reduced() {
   return std::make_shared<TiedNotReduced>();
 }
 std::shared_ptr<FaultHooks> last_bucket_not_gathered() {

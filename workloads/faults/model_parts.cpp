@@ -168,14 +168,18 @@ class InputsShareABuffer final : public FaultHooks {
 /// The input of a recompute is memory of a graph that a replay for other tokens has overwritten.
 class OtherTokens final : public FaultHooks {
  public:
+  explicit OtherTokens(workloads::RecomputedPart part) : part_(part) {}
   RecomputedWork recomputed(workloads::RecomputedPart part, RecomputedWork work) override {
-    if (part != workloads::RecomputedPart::moe) return work;
+    if (part != part_) return work;
     return [work = std::move(work)](const Tensors& inputs, bool again) {
       Tensors begins_with = inputs;
       if (again) begins_with[0] = inputs[0].roll(1, 0);
       return work(begins_with, again);
     };
   }
+
+ private:
+  workloads::RecomputedPart part_;
 };
 
 /// One weight is NaN, as from a damaged checkpoint.
@@ -224,7 +228,13 @@ std::shared_ptr<FaultHooks> padding_counts_in_loss() { return std::make_shared<P
 std::shared_ptr<FaultHooks> recompute_input_overwritten() {
   return std::make_shared<InputsShareABuffer>();
 }
-std::shared_ptr<FaultHooks> recompute_of_other_tokens() { return std::make_shared<OtherTokens>(); }
+std::shared_ptr<FaultHooks> recompute_of_other_tokens() {
+  return std::make_shared<OtherTokens>(workloads::RecomputedPart::moe);
+}
+/// The latents of the second run of the up-projection are those of other tokens.
+std::shared_ptr<FaultHooks> recompute_of_other_latents() {
+  return std::make_shared<OtherTokens>(workloads::RecomputedPart::mla_up_proj);
+}
 std::shared_ptr<FaultHooks> nan_weight() { return std::make_shared<NanWeight>(); }
 
 }  // namespace graphproof::faults

@@ -35,12 +35,13 @@ class EncoderFault : public PartFault {
  public:
   void plan_step(const StepPlan& plan) override {
     PartFault::plan_step(plan);
-    first_ = plan.config.layers;
+    first_ = plan.config.first_encoder_layer();
+    last_ = first_ + plan.config.encoder_layers - 1;
   }
 
  protected:
   bool of_encoder(const ModuleCall& call) const { return call.layer >= first_; }
-  std::int64_t first_ = 0;  // the number of the encoder's first layer
+  std::int64_t first_ = 0, last_ = 0;  // the numbers of the encoder's first and last layer
 };
 
 /// The captured parts do not know where an image ends (rule B22).
@@ -82,9 +83,15 @@ class ImagesNotCopied final : public EncoderFault {
 };
 
 /// Nothing of the loss's gradient reaches the encoder.
-class EncoderGradientLost final : public Planted {
+class EncoderGradientLost final : public EncoderFault {
  public:
-  at::Tensor image_tokens(const at::Tensor& tokens) override { return tokens.detach(); }
+  Tensors run(const ModuleCall& call, const Tensors& inputs, const Tensors& parameters,
+              const ModuleBody& body) override {
+    Tensors results = PartFault::run(call, inputs, parameters, body);
+    if (call.layer == last_ && call.kind == workloads::ModuleKind::layer)
+      results[0] = results[0].detach();
+    return results;
+  }
 };
 
 /// Weight decay reaches the parameters that are frozen.

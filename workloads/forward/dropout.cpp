@@ -51,17 +51,18 @@ Dropout::Dropout(const ModelConfig& config, const Layout& layout, fixtures::RngT
   const auto bytes = at::TensorOptions().dtype(at::kByte).device(device);
   const std::int64_t rows = config.microbatch_size, length = layout.own_length(config);
   running_ = RunningMicrobatch(config.microbatches, device);
-  for (const DropoutPlace& place : dropout_places(config.layers)) {
+  const std::int64_t layers = config.first_encoder_layer();
+  for (const DropoutPlace& place : dropout_places(layers)) {
     if ((place.site == DropoutSite::mamba) != config.mamba(place.layer)) {
       by_place_.emplace_back();
       continue;
     }
     if (recomputed(place) && !place.again) {
       const std::uint64_t site = static_cast<std::uint64_t>(place.site),
-                          layers = static_cast<std::uint64_t>(config.layers);
+                          all = static_cast<std::uint64_t>(layers);
       tracker.add(
           own_region(place),
-          seed + kRegionSeedOffset * (site * layers + static_cast<std::uint64_t>(place.layer) + 1) +
+          seed + kRegionSeedOffset * (site * all + static_cast<std::uint64_t>(place.layer) + 1) +
               (differs_by_rank(place.site)
                    ? fixtures::kModelParallelSeedOffset + static_cast<std::uint64_t>(layout.tp_rank)
                    : 0));
@@ -78,7 +79,7 @@ Dropout::Dropout(const ModelConfig& config, const Layout& layout, fixtures::RngT
                             : at::Tensor());
   }
   for (std::int64_t m = 0; m < config.microbatches; ++m)
-    for (const DropoutPlace& place : dropout_places(config.layers))
+    for (const DropoutPlace& place : dropout_places(layers))
       if (const at::Tensor& masks = by_place_[index_of(place)]; masks.defined())
         masks_.push_back({"mask:" + std::to_string(m) + "." + std::to_string(place.layer) + "." +
                               site_of(place).name + (place.again ? "_again" : ""),
@@ -117,6 +118,8 @@ std::string Dropout::region_of(DropoutPlace place) const {
 
 bool Dropout::recomputed(DropoutPlace place) const {
   const std::int64_t of_chunk = layout_.chunk_layers(config_);
+  if (config_.recompute.full() && place.layer >= config_.layers)
+    return config_.recompute.of_prediction_layers();
   if (config_.recompute.full())
     return place.layer % of_chunk < config_.recompute.recomputed_layers(of_chunk);
   return place.site == DropoutSite::core_attention &&

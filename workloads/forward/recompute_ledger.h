@@ -12,7 +12,8 @@
 namespace graphproof::workloads {
 
 /// P recomputed parts, in the order of RecomputeConfig::parts; R layers of this stage that have
-/// them, at the front of each chunk, chunk by chunk; M microbatches. The only part of a mamba layer
+/// them, at the front of each chunk, chunk by chunk, then those of multi-token prediction; M
+/// microbatches. The only part of a mamba layer
 /// is the whole layer. Tensors are static; methods enqueue on the current stream.
 class RecomputeLedger {
  public:
@@ -21,8 +22,8 @@ class RecomputeLedger {
     if (parts_.empty()) return;
     const auto options = at::TensorOptions().device(device);
     const auto parts = static_cast<std::int64_t>(parts_.size());
-    const std::int64_t layers = only_transformer_layers() ? layout.stage_layers(config) / 2
-                                                          : layout.vpp * recomputed_of_chunk();
+    const std::int64_t layers =
+        of_decoder() + (config.recompute.of_prediction_layers() ? layout.mtp_layers(config) : 0);
     running_ = RunningMicrobatch(config.microbatches, device);
     first_ = at::zeros({parts, config.microbatches, layers}, options.dtype(at::kDouble));
     again_ = at::zeros_like(first_);
@@ -38,11 +39,13 @@ class RecomputeLedger {
   void note(RecomputedPart part, std::int64_t layer, const at::Tensor& output, bool again) const {
     const auto found = std::find(parts_.begin(), parts_.end(), part);
     if (found == parts_.end()) return;
+    const bool predicts = layer >= config_.layers;
     const std::int64_t of_chunk = layout_.chunk_layers(config_),
                        place = layout_.place(config_, layer);
-    if (place % of_chunk >= recomputed_of_chunk()) return;
+    if (!predicts && place % of_chunk >= recomputed_of_chunk()) return;
     const std::int64_t row = found - parts_.begin();
-    const std::int64_t column = only_transformer_layers()
+    const std::int64_t column = predicts ? of_decoder() + layer - config_.layers
+                                : only_transformer_layers()
                                     ? place / 2
                                     : place / of_chunk * recomputed_of_chunk() + place % of_chunk;
     const at::NoGradGuard no_grad;
@@ -63,6 +66,11 @@ class RecomputeLedger {
   const at::Tensor& counts() const { return counts_; }
 
  private:
+  /// R without the layers of multi-token prediction.
+  std::int64_t of_decoder() const {
+    return only_transformer_layers() ? layout_.stage_layers(config_) / 2
+                                     : layout_.vpp * recomputed_of_chunk();
+  }
   bool only_transformer_layers() const { return config_.hybrid && !config_.recompute.full(); }
   std::int64_t recomputed_of_chunk() const {
     return config_.recompute.recomputed_layers(layout_.chunk_layers(config_));

@@ -2,18 +2,20 @@
 
 #include <cmath>
 #include <tuple>
+#include <utility>
 
 #include "fixtures/comm/collectives.h"
 #include "workloads/config/precision.h"
 #include "workloads/forward/cached_tokens.h"
 #include "workloads/forward/recompute.h"
 #include "workloads/layers/context_parallel.h"
+#include "workloads/layers/fp8_weights.h"
 
 namespace graphproof::workloads {
 
 AttentionTables::AttentionTables(const ModelConfig& config, const Layout& layout, at::Device device,
                                  faults::FaultHooks& faults) {
-  const std::int64_t length = layout.own_length(config), width = config.hidden / config.heads;
+  const std::int64_t length = layout.own_length(config), width = config.rotary_width();
   const at::ScalarType type = scalar_type(config.precision);
   at::Tensor positions = own_positions(config, layout);
   const at::Tensor later =
@@ -30,7 +32,7 @@ AttentionTables::AttentionTables(const ModelConfig& config, const Layout& layout
     all = gathered_positions(config, layout).to(device);
     upto = later.logical_not().to(device);
   }
-  if (config.position_embedding != PositionEmbedding::rope) return;
+  if (!config.rotates()) return;
   positions = faults.rotary_positions(positions, layout);
   const at::Tensor exponent = at::arange(0, width, 2, at::kDouble) / static_cast<double>(width);
   if (config.packed) positions = at::arange(config.seq_length, at::kLong);
@@ -53,10 +55,18 @@ Attention::Attention(Parameters& parameters, const ModelConfig& config, const La
       tables_(tables),
       groups_(config.kv_groups / layout.tp),
       heads_of_group_(config.heads / config.kv_groups),
-      width_(config.hidden / config.heads),
-      qkv_(parameters, layout, name + ".qkv", config.hidden,
-           (config.heads + 2 * config.kv_groups) * width_, config.qkv_bias,
-           config.grad_accumulation_fusion, delayed),
+      width_(config.query_width()),
+      value_width_(config.head_width()),
+      qkv_(config.multi_latent_attention
+               ? std::nullopt
+               : std::optional<ColumnParallelLinear>(
+                     std::in_place, parameters, layout, name + ".qkv", config.hidden,
+                     (config.heads + 2 * config.kv_groups) * width_, config.qkv_bias,
+                     config.grad_accumulation_fusion, delayed)),
+      latent_(config.multi_latent_attention
+                  ? std::optional<LatentProjections>(std::in_place, parameters, config, layout,
+                                                     name, delayed)
+                  : std::nullopt),
       projection_(parameters, layout, name + ".projection", config.hidden, config.hidden,
                   config.linear_bias, 1.0 / std::sqrt(2.0 * static_cast<double>(config.layers)),
                   config.grad_accumulation_fusion, delayed) {}
@@ -64,44 +74,95 @@ Attention::Attention(Parameters& parameters, const ModelConfig& config, const La
 at::Tensor Attention::forward(const at::Tensor& x, const ForwardPass& pass) const {
   if (pass.cached) {
     const at::Tensor mixed =
-        qkv_.forward(x, pass).unflatten(1, {groups_, heads_of_group_ + 2, width_});
+        qkv_->forward(x, pass).unflatten(1, {groups_, heads_of_group_ + 2, width_});
     return projection_.forward(attend_to_kept(mixed, *pass.cached), pass);
   }
-  const std::int64_t rows = config_.microbatch_size;
-  const at::Tensor mixed = sequences_of(qkv_.forward(x, pass), rows, layout_)
-                               .unflatten(2, {groups_, heads_of_group_ + 2, width_});
-  const std::int64_t length = mixed.size(1);
-  const std::int64_t batches = rows * groups_, queries = heads_of_group_ * length;
+  const std::int64_t rows = config_.microbatch_size,
+                     length = x.size(0) * layout_.sequence_parts() / rows;
   const AttentionInputs inputs =
       config_.packed ? inputs_within(pass.documents) : inputs_up_to(length);
-  // Splits instead of slices: the gradient of each slice would be a whole tensor of zeros around
-  // it, and these would be added.
-  const std::vector<at::Tensor> parts =
-      mixed.split_with_sizes({heads_of_group_ + 1, 1}, 3);  // queries and key; value
-  const at::Tensor rotated =
-      config_.position_embedding == PositionEmbedding::rope ? rotate(parts[0], inputs) : parts[0];
-  const std::vector<at::Tensor> query_and_key = rotated.split_with_sizes({heads_of_group_, 1}, 3);
-  const at::Tensor query =
-      query_and_key[0].permute({0, 2, 3, 1, 4}).reshape({batches, queries, width_});
-  const at::Tensor key =
-      query_and_key[1].squeeze(3).permute({0, 2, 3, 1}).reshape({batches, width_, length});
-  const at::Tensor value =
-      parts[1].squeeze(3).permute({0, 2, 1, 3}).reshape({batches, length, width_});
-
+  const Heads heads = latent_ ? from_latents(x, inputs, pass) : projected(x, inputs, pass);
   const auto core = [this, pass, mask = inputs.mask](const std::vector<at::Tensor>& given,
                                                      bool again) {
     return core_attention(given[0], given[1], given[2], mask, pass, again);
   };
+  const std::vector<at::Tensor> given{heads.query, heads.key, heads.value};
   const bool recomputed = config_.recompute.of(RecomputedPart::core_attn);
-  const at::Tensor attended =
-      recomputed ? recompute(RecomputedPart::core_attn, pass.faults, core, {query, key, value})
-                 : core({query, key, value}, pass.again);
-  const at::Tensor context = attended.view({rows, groups_, heads_of_group_, length, width_})
+  const at::Tensor attended = recomputed
+                                  ? recompute(RecomputedPart::core_attn, pass.faults, core, given)
+                                  : core(given, pass.again);
+  const at::Tensor context = attended.view({rows, groups_, heads_of_group_, length, value_width_})
                                  .permute({0, 3, 1, 2, 4});  // [B, S, G/T, R, D]
   return projection_.forward(rows_of(context.flatten(2), layout_), pass);
 }
 
-/// query [B*G/T, R*S, D], key [B*G/T, D, S], value [B*G/T, S, D]. Returns [B*G/T, R*S, D]. The
+/// x [N/P, H].
+Attention::Heads Attention::projected(const at::Tensor& x, const AttentionInputs& inputs,
+                                      const ForwardPass& pass) const {
+  const std::int64_t rows = config_.microbatch_size;
+  const at::Tensor mixed = sequences_of(qkv_->forward(x, pass), rows, layout_)
+                               .unflatten(2, {groups_, heads_of_group_ + 2, width_});
+  const std::int64_t length = mixed.size(1);
+  const std::int64_t batches = rows * groups_, queries = heads_of_group_ * length;
+  // Splits instead of slices: the gradient of each slice would be a whole tensor of zeros around
+  // it, and these would be added.
+  const std::vector<at::Tensor> parts =
+      mixed.split_with_sizes({heads_of_group_ + 1, 1}, 3);  // queries and key; value
+  const at::Tensor rotated = config_.rotates() ? rotate(parts[0], inputs) : parts[0];
+  const std::vector<at::Tensor> query_and_key = rotated.split_with_sizes({heads_of_group_, 1}, 3);
+  return {query_and_key[0].permute({0, 2, 3, 1, 4}).reshape({batches, queries, width_}),
+          query_and_key[1].squeeze(3).permute({0, 2, 3, 1}).reshape({batches, width_, length}),
+          parts[1].squeeze(3).permute({0, 2, 1, 3}).reshape({batches, length, width_})};
+}
+
+/// x [N/P, H]. The latents are kept, and with recompute of mla_up_proj what is made of them is made
+/// again.
+Attention::Heads Attention::from_latents(const at::Tensor& x, const AttentionInputs& inputs,
+                                         const ForwardPass& pass) const {
+  const Latents latents = latent_->down(x, pass);
+  at::Tensor all;
+  if (config_.recompute.of(RecomputedPart::mla_up_proj)) {
+    const auto up = [this, inputs, pass = with_kept_scales(pass)](
+                        const std::vector<at::Tensor>& given, bool again) {
+      ForwardPass run = pass;
+      run.again = run.again || again;
+      const at::Tensor made = up_projected({given[0], given[1], given[2]}, inputs, run);
+      pass.recomputes.note(RecomputedPart::mla_up_proj, layer_, made, again);
+      return made;
+    };
+    all = recompute(RecomputedPart::mla_up_proj, pass.faults, up,
+                    {latents.query, latents.key_value, latents.rotary}, latent_->up_parameters());
+  } else {
+    all = up_projected(latents, inputs, pass);
+  }
+  const std::vector<at::Tensor> parts = all.split_with_sizes({width_, width_, value_width_}, 2);
+  return {parts[0], parts[1].transpose(1, 2), parts[2]};
+}
+
+/// Queries, keys and values of each head one after the other: [B*G/T, S, 2*E + D], where a group
+/// has one head.
+at::Tensor Attention::up_projected(const Latents& latents, const AttentionInputs& inputs,
+                                   const ForwardPass& pass) const {
+  const std::int64_t rows = config_.microbatch_size;
+  const UpProjected up = latent_->up(latents, pass);
+  const std::vector<std::int64_t> sizes{value_width_, width_ - value_width_};
+  const std::vector<at::Tensor> query =
+      sequences_of(up.query, rows, layout_).split_with_sizes(sizes, 3);  // [B, S, G/T, ..]
+  const std::vector<at::Tensor> key_value =
+      sequences_of(up.key_value, rows, layout_).split_with_sizes({value_width_, value_width_}, 3);
+  const at::Tensor of_keys = sequences_of(up.rotary, rows, layout_).unsqueeze(2);  // [B, S, 1, W]
+  const std::vector<at::Tensor> rotated =
+      rotate(at::cat({query[1], of_keys}, 2).unsqueeze(3), inputs)
+          .squeeze(3)
+          .split_with_sizes({groups_, 1}, 2);
+  return at::cat({query[0], rotated[0], key_value[0], rotated[1].expand({-1, -1, groups_, -1}),
+                  key_value[1]},
+                 3)
+      .transpose(1, 2)
+      .flatten(0, 1);
+}
+
+/// query [B*G/T, R*S, E], key [B*G/T, E, S], value [B*G/T, S, D]. Returns [B*G/T, R*S, D]. The
 /// softmax is computed in fp32 (Megatron-LM's --attention-softmax-in-fp32). The exchange of keys
 /// and values is part of it, so recompute exchanges them again.
 at::Tensor Attention::core_attention(const at::Tensor& query, const at::Tensor& key,
@@ -112,7 +173,7 @@ at::Tensor Attention::core_attention(const at::Tensor& query, const at::Tensor& 
   if (layout_.cp == 1) {
     context = attend_to_all(query, key, value, mask, pass, place);
   } else {
-    const at::Tensor own = at::cat({key.transpose(1, 2), value}, 2);  // [B*G/T, S, 2*D]
+    const at::Tensor own = at::cat({key.transpose(1, 2), value}, 2);  // [B*G/T, S, E + D]
     const at::Tensor sent = pass.faults.sent_keys_and_values(own);
     if (layout_.cp_comm_type == CpCommType::all_gather) {
       const at::Tensor all = gathered(sent);
@@ -125,7 +186,7 @@ at::Tensor Attention::core_attention(const at::Tensor& query, const at::Tensor& 
   return context;
 }
 
-/// key [B*G/T, D, A], value [B*G/T, A, D].
+/// key [B*G/T, E, A], value [B*G/T, A, D].
 at::Tensor Attention::attend_to_all(const at::Tensor& query, const at::Tensor& key,
                                     const at::Tensor& value, const at::Tensor& mask,
                                     const ForwardPass& pass, DropoutPlace place) const {
@@ -184,14 +245,14 @@ at::Tensor Attention::attend_to_kept(const at::Tensor& mixed, const CachedTokens
   return at::bmm(shares, of_request(values)).view({tokens, groups_ * heads_of_group_ * width_});
 }
 
-/// own [B*G/T, S, 2*D]. Returns [B*G/T, A, 2*D], rank by rank.
+/// own [B*G/T, S, E + D]. Returns [B*G/T, A, E + D], rank by rank.
 at::Tensor Attention::gathered(const at::Tensor& own) const {
   const at::Tensor all = comm::all_gather(own, layout_.cp_group)
                              .view({layout_.cp, own.size(0), own.size(1), own.size(2)});
   return all.transpose(0, 1).reshape({own.size(0), config_.seq_length, own.size(2)});
 }
 
-/// own [B*G/T, S, 2*D]: the keys and values of this rank; `sent` is what travels of them.
+/// own [B*G/T, S, E + D]: the keys and values of this rank; `sent` is what travels of them.
 at::Tensor Attention::ring_attention(const at::Tensor& query, const at::Tensor& own,
                                      const at::Tensor& sent, const at::Tensor& mask,
                                      const ForwardPass& pass, DropoutPlace place) const {
@@ -227,7 +288,7 @@ at::Tensor Attention::keys_of(const at::Tensor& both) const {
 }
 
 at::Tensor Attention::values_of(const at::Tensor& both) const {
-  return both.narrow(2, width_, width_);
+  return both.narrow(2, width_, value_width_);
 }
 
 double Attention::scale() const { return 1.0 / std::sqrt(static_cast<double>(width_)); }
@@ -240,7 +301,7 @@ AttentionInputs Attention::inputs_up_to(std::int64_t length) const {
                                 .narrow(2, 0, length)
                                 .narrow(3, 0, length)
                                 .flatten(1, 2);
-  const bool rotary = config_.position_embedding == PositionEmbedding::rope;
+  const bool rotary = config_.rotates();
   return {.mask = causal,
           .cosine = rotary ? tables_.cosine.narrow(0, 0, length) : at::Tensor(),
           .sine = rotary ? tables_.sine.narrow(0, 0, length) : at::Tensor()};
@@ -256,7 +317,7 @@ AttentionInputs Attention::inputs_within(const at::Tensor& documents) const {
   const at::Tensor hidden =
       same.logical_not().to(tables_.causal.scalar_type()) * AttentionTables::kMasked;
   const std::int64_t rows = same.size(0), queries = heads_of_group_ * same.size(1);
-  const bool rotary = config_.position_embedding == PositionEmbedding::rope;
+  const bool rotary = config_.rotates();
   return {.mask = hidden.repeat({1, heads_of_group_, 1})
                       .unsqueeze(1)
                       .expand({-1, groups_, -1, -1})
@@ -265,10 +326,10 @@ AttentionInputs Attention::inputs_within(const at::Tensor& documents) const {
           .sine = rotary ? tables_.sine.index({positions}) : at::Tensor()};
 }
 
-/// x [B, S, G/T, *, D], S of this rank. Rotates the pairs (d, d + D/2) by the angle of their
+/// x [B, S, G/T, *, W], S of this rank. Rotates the pairs (d, d + W/2) by the angle of their
 /// position.
 at::Tensor Attention::rotate(const at::Tensor& x, const AttentionInputs& inputs) const {
-  return x * inputs.cosine + at::roll(x, width_ / 2, 4) * inputs.sine;
+  return x * inputs.cosine + at::roll(x, x.size(4) / 2, 4) * inputs.sine;
 }
 
 }  // namespace graphproof::workloads

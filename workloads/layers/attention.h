@@ -1,5 +1,7 @@
 // Self attention, causal unless the model is bidirectional, with rotary positions (Su et al. 2021),
-// unless the embedding has positions, and grouped keys and values (Ainslie et al. 2023). Heads are
+// unless the embedding has positions, and grouped keys and values (Ainslie et al. 2023). With
+// multi_latent_attention queries, keys and values come from latents, and part of each query and key
+// is rotated whatever the embedding has (latent_projections.h). Heads are
 // split over the T tensor parallel ranks, sequences over the context parallel ranks
 // (context_parallel.h).
 //
@@ -20,17 +22,20 @@
 // the causal mask of whole sequences without dropout. Their backward passes add with atomics on
 // CUDA, in an order that changes from run to run, unless torch.use_deterministic_algorithms is on.
 //
-// G key-value groups, R = heads/G query heads in a group, D = H/heads elements in a head; N = B*S
-// tokens, P parts of a sequence (tensor_parallel.h). As in Megatron-LM, the rows of the projection
+// G key-value groups, R = heads/G query heads in a group; D = H/heads elements of a value, E of a
+// query or key, W of them rotated: E = W = D without latents; N = B*S tokens, P parts of a sequence
+// (tensor_parallel.h). As in Megatron-LM, the rows of the projection
 // are ordered by group: R query heads, the key, the value. A rank's shard therefore holds whole
 // groups, and the R heads of a group need one matrix product with the key that they share.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "fixtures/tensors/torch.h"
 #include "workloads/forward/forward_pass.h"
+#include "workloads/layers/latent_projections.h"
 #include "workloads/layers/linear.h"
 
 namespace graphproof::workloads {
@@ -47,8 +52,8 @@ struct AttentionTables {
   AttentionTables(const ModelConfig& config, const Layout& layout, at::Device device,
                   faults::FaultHooks& faults);
 
-  /// [S, 1, 1, D] of the model's type, packed [A, 1, 1, D]; undefined without rotary positions. The
-  /// sines of the first D/2 elements are negative, because the rotation is computed as
+  /// [S, 1, 1, W] of the model's type, packed [A, 1, 1, W]; undefined without rotary positions. The
+  /// sines of the first W/2 elements are negative, because the rotation is computed as
   /// x * cosine + (x with its halves swapped) * sine.
   at::Tensor cosine, sine;
   at::Tensor causal;  // [1, R*S, A] of the model's type: 0 or kMasked; keys rank by rank
@@ -60,10 +65,10 @@ struct AttentionTables {
 /// The mask and the rotary angles for the sequences of one microbatch.
 struct AttentionInputs {
   at::Tensor mask;          // [1 or B*G/T, R*S, A] of the model's type, added to the scores
-  at::Tensor cosine, sine;  // [S, 1, 1, D] or [B, S, 1, 1, D]
+  at::Tensor cosine, sine;  // [S, 1, 1, W] or [B, S, 1, 1, W]
 };
 
-/// The attention of one layer with its two projections.
+/// The attention of one layer with its projections.
 class Attention {
  public:
   /// `tables` and `delayed` outlive it. `delayed`: see linear_product().
@@ -73,11 +78,21 @@ class Attention {
 
   /// x [N/P, H] outside the tensor parallel region. Returns the same shape, also outside it. With
   /// ForwardPass::cached the N rows are single tokens of any requests: their keys and values are
-  /// kept, and each attends to what its request has kept. Requires rotary positions, and that
-  /// sequences are not split.
+  /// kept, and each attends to what its request has kept. Requires rotary positions, that sequences
+  /// are not split, and attention without latents.
   at::Tensor forward(const at::Tensor& x, const ForwardPass& pass) const;
 
  private:
+  /// query [B*G/T, R*S, E], key [B*G/T, E, S], value [B*G/T, S, D].
+  struct Heads {
+    at::Tensor query, key, value;
+  };
+  Heads projected(const at::Tensor& x, const AttentionInputs& inputs,
+                  const ForwardPass& pass) const;
+  Heads from_latents(const at::Tensor& x, const AttentionInputs& inputs,
+                     const ForwardPass& pass) const;
+  at::Tensor up_projected(const Latents& latents, const AttentionInputs& inputs,
+                          const ForwardPass& pass) const;
   at::Tensor core_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                             const at::Tensor& mask, const ForwardPass& pass, bool again) const;
   at::Tensor attend_to_all(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
@@ -102,8 +117,9 @@ class Attention {
   Layout layout_;
   std::int64_t layer_;
   const AttentionTables& tables_;
-  std::int64_t groups_, heads_of_group_, width_;  // G/T, R, D
-  ColumnParallelLinear qkv_;
+  std::int64_t groups_, heads_of_group_, width_, value_width_;  // G/T, R, E, D
+  std::optional<ColumnParallelLinear> qkv_;                     // either these
+  std::optional<LatentProjections> latent_;                     // or these
   RowParallelLinear projection_;
 };
 

@@ -72,7 +72,7 @@ Fp8Scaling::Fp8Scaling(const ModelConfig& config, const Layout& layout,
     for (Scales& one : scales_)
       one.first_of_chunk.push_back(casts[static_cast<std::size_t>(&one - scales_.data())]);
     for (const Weight& weight : weights) {
-      if (weight.layer / layout.chunk_layers(config) / layout.pp != chunk) continue;
+      if (layout.chunk_of(config, weight.layer) != chunk) continue;
       places_[weight.parameter.unsafeGetTensorImpl()] = {.input = casts[0],
                                                          .weight = casts[0] + weight.experts,
                                                          .gradient = casts[1],

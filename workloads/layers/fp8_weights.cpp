@@ -20,15 +20,19 @@ constexpr double kLargestE4m3 = 448;
 constexpr double kLeastLargest = 1e-30;
 
 /// The linear layers of a layer, as the ends of their parameters' names.
-constexpr std::array<std::string_view, 10> kLinears{
-    ".attention.qkv.weight",  ".attention.projection.weight", ".mlp.up.weight",
-    ".mlp.down.weight",       ".mlp.shared.up.weight",        ".mlp.shared.down.weight",
-    ".mlp.experts.up.weight", ".mlp.experts.down.weight",     ".mamba.in.weight",
-    ".mamba.out.weight"};
+constexpr std::array<std::string_view, 14> kLinears{
+    ".attention.qkv.weight",     ".attention.projection.weight", ".mlp.up.weight",
+    ".mlp.down.weight",          ".mlp.shared.up.weight",        ".mlp.shared.down.weight",
+    ".mlp.experts.up.weight",    ".mlp.experts.down.weight",     ".mamba.in.weight",
+    ".mamba.out.weight",         ".attention.q_down.weight",     ".attention.q_up.weight",
+    ".attention.kv_down.weight", ".attention.kv_up.weight"};
+
+/// Whether a weight is split over tensor parallel ranks, if there are any.
+bool is_split(const std::string& parameter) { return !parameter.ends_with("_down.weight"); }
 
 /// The entry of kLinears that a parameter of this layer is; the end if it is none.
-auto linear_of(const std::string& parameter, std::int64_t layer) {
-  const std::string of_layer = "param:layers." + std::to_string(layer);
+auto linear_of(const std::string& parameter, const ModelConfig& config, std::int64_t layer) {
+  const std::string of_layer = "param:" + config.layer_name(layer);
   return std::find_if(kLinears.begin(), kLinears.end(), [&](std::string_view one) {
     return parameter == of_layer + std::string(one);
   });
@@ -69,11 +73,11 @@ namespace {
 std::vector<std::pair<Fp8Scaling::Weight, std::size_t>> used_in_8_bits(
     const ModelConfig& config, const Layout& layout, const Parameters& parameters) {
   std::vector<std::pair<Fp8Scaling::Weight, std::size_t>> found;
-  for (std::int64_t layer = 0; layer < config.layers; ++layer) {
+  for (std::int64_t layer = 0; layer < config.first_encoder_layer(); ++layer) {
     if (!layout.holds(config, layer) || !config.uses_fp8(layer)) continue;
     for (std::size_t p = 0; p < parameters.all().size(); ++p) {
       const auto& [name, weight] = parameters.all()[p];
-      if (linear_of(name, layer) == kLinears.end()) continue;
+      if (linear_of(name, config, layer) == kLinears.end()) continue;
       const std::int64_t experts = parameters.shards()[p].expert ? weight.size(0) : 1;
       found.push_back({{.parameter = weight, .layer = layer, .experts = experts}, p});
     }
@@ -101,7 +105,8 @@ Fp8Weights::Fp8Weights(const ModelConfig& config, const Layout& layout,
   const auto options = parameters.all().front().tensor.options().requires_grad(false);
   if (kept_) {
     first_ = at::zeros({}, options.dtype(at::kBool));
-    made_ = at::zeros({layout.stage_layers(config), static_cast<std::int64_t>(kLinears.size())},
+    made_ = at::zeros({layout.stage_layers(config) + layout.mtp_layers(config),
+                       static_cast<std::int64_t>(kLinears.size())},
                       options.dtype(at::kLong));
   }
   for (const auto& [used, place] : used_in_8_bits(config, layout, parameters)) {
@@ -111,13 +116,15 @@ Fp8Weights::Fp8Weights(const ModelConfig& config, const Layout& layout,
                     .inverse = {},
                     .made = {},
                     .dimension = shard.expert ? shard.inner_dimension : shard.dimension,
-                    .parts = shard.expert ? config.fp8_expert_parts : config.fp8_parts};
+                    .parts = shard.expert     ? config.fp8_expert_parts
+                             : is_split(name) ? config.fp8_parts
+                                              : 1};
     if (kept_) {
       const at::Tensor zeros = at::zeros_like(used.parameter, options);
       const std::string copy_name = "fp8:" + name.substr(name.find(':') + 1);
       rounded.copy = products_ ? zeros.to(at::kFloat8_e4m3fn) : zeros;
       rounded.made = made_.select(0, layout.place(config, used.layer))
-                         .select(0, linear_of(name, used.layer) - kLinears.begin());
+                         .select(0, linear_of(name, config, used.layer) - kLinears.begin());
       copies_.push_back({copy_name, rounded.copy});
       if (products_) {
         rounded.inverse = at::zeros({used.experts}, options.dtype(at::kFloat));

@@ -11,7 +11,8 @@
 // not part of the training state: a checkpoint does not hold them, and the first microbatch after a
 // load makes them again.
 //
-// The embedding, the output layer, routers and norms are not rounded, and with
+// The embedding, the output layer, routers, norms and the projections in front of the layers of
+// multi-token prediction are not rounded, and with
 // first_last_layers_bf16 neither are the first and the last layer of the model.
 #pragma once
 
@@ -62,7 +63,7 @@ class Fp8Weights {
   Fp8Scaling& scaling() { return scaling_; }
   const Fp8Scaling& scaling() const { return scaling_; }
 
-  /// "fp8:made" [L/pp, W] int64: how often the copy of each of a layer's W weights was made in the
+  /// "fp8:made" [L, W] int64: how often the copy of each of a layer's W weights was made in the
   /// last step. Each weight has its own element, because the copies of an overlapped shared expert
   /// are made on another stream. "fp8:NAME" for each copy, and if it has 8 bits, "fp8:NAME.inverse"
   /// (Fp8Tensor). These are there only with the axis. And Fp8Scaling::ledgers().

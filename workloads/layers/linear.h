@@ -90,4 +90,28 @@ class RowParallelLinear {
   at::Tensor weight_, bias_;  // [O, I/T], [O]
 };
 
+/// A linear layer that every tensor parallel rank has whole, outside of tensor parallel regions
+/// (parallel mode `duplicated` of Transformer Engine's layers).
+class DuplicatedLinear {
+ public:
+  /// `fused`, `delayed`: see linear_product(). `delayed` outlives it.
+  DuplicatedLinear(Parameters& parameters, const Layout& layout, const std::string& name,
+                   std::int64_t inputs, std::int64_t outputs, bool fused = false,
+                   DelayedGradients* delayed = nullptr)
+      : fused_(fused),
+        delayed_(delayed),
+        weight_(parameters.create(name + ".weight", {outputs, inputs}, whole(layout),
+                                  weight_distribution(inputs, 1.0))) {}
+
+  /// x [N/P, I]. Returns [N/P, O].
+  at::Tensor forward(const at::Tensor& x, const ForwardPass& pass) const {
+    return linear_product(x, used_weight(weight_, pass), weight_.grad(), fused_, delayed_);
+  }
+
+ private:
+  bool fused_;
+  DelayedGradients* delayed_;
+  at::Tensor weight_;  // [O, I]
+};
+
 }  // namespace graphproof::workloads

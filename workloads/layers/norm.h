@@ -1,7 +1,7 @@
-// Normalisation over the hidden elements: RMS norm (Zhang and Sennrich 2019) or layer norm (Ba et
-// al. 2016). Uses PyTorch's fused kernels where a device has them, as training runs do. PyTorch's
-// deterministic mode, in which ranks run, accepts both kernels; check D02 tests in every case that
-// they repeat byte for byte.
+// Normalisation over the elements of a token: RMS norm (Zhang and Sennrich 2019) or layer norm (Ba
+// et al. 2016). Uses PyTorch's fused kernels where a device has them, as training runs do.
+// PyTorch's deterministic mode, in which ranks run, accepts both kernels; check D02 tests in every
+// case that they repeat byte for byte.
 #pragma once
 
 #include <string>
@@ -13,19 +13,22 @@
 
 namespace graphproof::workloads {
 
-/// One norm with its parameters. H hidden elements.
+/// One norm with its parameters, over H elements.
 class Norm {
  public:
   /// The default of Megatron-LM's --norm-epsilon.
   static constexpr double kEpsilon = 1e-5;
 
   /// Weights are drawn around 1, so that a norm that ignores its weight changes the result. Only a
-  /// layer norm has a bias.
+  /// layer norm has a bias. H is the model's hidden size, or `elements`.
   Norm(Parameters& parameters, const ModelConfig& config, const Layout& layout,
        const std::string& name)
-      : weight_(parameters.create(name + ".weight", {config.hidden}, whole(layout), {1.0, 0.1})) {
+      : Norm(parameters, config, layout, name, config.hidden) {}
+  Norm(Parameters& parameters, const ModelConfig& config, const Layout& layout,
+       const std::string& name, std::int64_t elements)
+      : weight_(parameters.create(name + ".weight", {elements}, whole(layout), {1.0, 0.1})) {
     if (config.normalization == Normalization::LayerNorm)
-      bias_ = parameters.create(name + ".bias", {config.hidden}, whole(layout), kBiasDistribution);
+      bias_ = parameters.create(name + ".bias", {elements}, whole(layout), kBiasDistribution);
   }
 
   /// x [any, H]. Returns [any, H] of the type of x, computed in fp32. Means are over H:

@@ -20,7 +20,7 @@ Gpt::Gpt(Parameters& parameters, const ModelConfig& config, const Layout& layout
   // The norms compensate for the small activations.
   const Distribution embedding =
       config.tied_embeddings ? weight_distribution(config.hidden, 1.0) : Distribution{0.0, 1.0};
-  if (layout.first_stage() || (layout.last_stage() && config.tied_embeddings))
+  if (layout.first_stage() || (layout.last_stage() && config.embeds_on_last_stage()))
     embedding_.emplace(parameters, layout, "embedding", config.vocab, config.hidden, embedding,
                        config.embedding_gradient);
   if (layout.first_stage() && config.position_embedding == PositionEmbedding::learned_absolute)
@@ -43,7 +43,9 @@ Gpt::Gpt(Parameters& parameters, const ModelConfig& config, const Layout& layout
     output_.emplace(parameters, layout, "output", config.hidden, config.vocab,
                     /*with_bias=*/false, config.grad_accumulation_fusion);
   columns_ = own_columns(config.vocab, layout, device);
-  for (const char* name : {"embedding.", "final_norm.", "output."})
+  if (config.mtp_num_layers > 0)
+    prediction_.emplace(parameters, config, layout, tables_, mamba_tables_, device);
+  for (const char* name : {"embedding.", "final_norm.", "output.", "mtp."})
     for (const at::Tensor& parameter : parameters.starting_with(name))
       after_layers_parameters_.push_back(parameter);
 }
@@ -59,15 +61,32 @@ at::Tensor Gpt::before_layers(std::int64_t chunk, const at::Tensor& tokens,
 at::Tensor Gpt::after_layers(const at::Tensor& x, const at::Tensor& labels,
                              const at::Tensor& weights, const ForwardPass& pass) const {
   if (pass.gather) pass.gather->wait(after_layers_parameters_);
-  const at::Tensor logits = output_of(x, pass);
-  return vocab_parallel_cross_entropy(logits.to(at::kFloat), rows_of(labels, layout_), columns_,
-                                      layout_,
+  const at::Tensor hidden = final_norm_->forward(x);
+  const at::Tensor loss = loss_of(hidden, labels, weights, pass);
+  if (!prediction_) return loss;
+  const MultiTokenPrediction::Shared shared{
+      .embed =
+          [this](const at::Tensor& tokens) {
+            return embedding_->forward(rows_of(tokens, layout_));
+          },
+      .loss =
+          [this, &pass](const at::Tensor& predicted, const at::Tensor& of_labels,
+                        const at::Tensor& of_weights) {
+            return loss_of(predicted, of_labels, of_weights, pass);
+          }};
+  return loss + prediction_->loss(hidden, labels, shared, pass);
+}
+
+/// hidden [N/P, H], after a norm. Returns [] fp32 as forward().
+at::Tensor Gpt::loss_of(const at::Tensor& hidden, const at::Tensor& labels,
+                        const at::Tensor& weights, const ForwardPass& pass) const {
+  return vocab_parallel_cross_entropy(output_of(hidden, pass).to(at::kFloat),
+                                      rows_of(labels, layout_), columns_, layout_,
                                       weights.defined() ? rows_of(weights, layout_) : weights);
 }
 
-/// The logits of this rank's part of the vocabulary.
-at::Tensor Gpt::output_of(const at::Tensor& x, const ForwardPass& pass) const {
-  const at::Tensor hidden = final_norm_->forward(x);
+/// hidden [N/P, H], after a norm. Returns the logits of this rank's part of the vocabulary.
+at::Tensor Gpt::output_of(const at::Tensor& hidden, const ForwardPass& pass) const {
   return output_ ? output_->forward(hidden, pass)
                  : column_parallel(hidden, embedding_->weight(), layout_);
 }
@@ -75,7 +94,7 @@ at::Tensor Gpt::output_of(const at::Tensor& x, const ForwardPass& pass) const {
 at::Tensor Gpt::logits(const at::Tensor& tokens, const ForwardPass& pass) const {
   at::Tensor x = pass.cached ? embedding_->forward(tokens) : before_layers(0, tokens, {}, pass);
   for (const Layer& layer : layers(0)) x = layer.forward(x, pass);
-  const at::Tensor own = output_of(x, pass).to(at::kFloat);  // [N, V/T]
+  const at::Tensor own = output_of(final_norm_->forward(x), pass).to(at::kFloat);  // [N, V/T]
   if (layout_.tp == 1) return own;
   return comm::all_gather(own.t().contiguous(), layout_.tp_group).t();
 }

@@ -1,5 +1,6 @@
 // The reference language model: embedding, layers (dense, with experts, or alternating with mamba
-// layers), final norm, an output layer with its own weight or the embedding's, and the loss.
+// layers), final norm, an output layer with its own weight or the embedding's, and the loss, which
+// may include that of multi-token prediction.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +13,7 @@
 #include "workloads/layers/linear.h"
 #include "workloads/layers/norm.h"
 #include "workloads/model/layer_stack.h"
+#include "workloads/model/multi_token_prediction.h"
 
 namespace graphproof::workloads {
 
@@ -19,8 +21,9 @@ namespace graphproof::workloads {
 /// N = B*S, P parts of a sequence outside tensor parallel regions, H hidden elements.
 class Gpt {
  public:
-  /// Creates the parameters in the order of the forward. Tied embeddings are held by the first
-  /// stage and by the last. `faults` outlives it.
+  /// Creates the parameters in the order of the forward. Embeddings that the last stage uses too
+  /// are held by the first stage and by the last (ModelConfig::embeds_on_last_stage). `faults`
+  /// outlives it.
   Gpt(Parameters& parameters, const ModelConfig& config, const Layout& layout, at::Device device,
       faults::FaultHooks& faults);
   Gpt(const Gpt&) = delete;  // the layers refer to the tables
@@ -58,7 +61,9 @@ class Gpt {
   at::Tensor logits(const at::Tensor& tokens, const ForwardPass& pass) const;
 
  private:
-  at::Tensor output_of(const at::Tensor& x, const ForwardPass& pass) const;
+  at::Tensor output_of(const at::Tensor& hidden, const ForwardPass& pass) const;
+  at::Tensor loss_of(const at::Tensor& hidden, const at::Tensor& labels, const at::Tensor& weights,
+                     const ForwardPass& pass) const;
 
   Layout layout_;
   RecomputeConfig recompute_;
@@ -69,6 +74,7 @@ class Gpt {
   std::vector<std::vector<Layer>> chunks_;  // of this stage
   std::optional<Norm> final_norm_;
   std::optional<ColumnParallelLinear> output_;  // none if it is tied to the embedding
+  std::optional<MultiTokenPrediction> prediction_;
   std::vector<at::Tensor> before_layers_parameters_, after_layers_parameters_;
   at::Tensor columns_;  // [V/T] int64: the vocabulary entries of this rank
 };

@@ -57,8 +57,10 @@ Layer::Layer(Parameters& parameters, const ModelConfig& config, const Layout& la
                                                                        : after_router_parameters_)
           .push_back(parameter);
   if (!config.delay_wgrad) return;
-  for (const char* linear : {".attention.qkv.weight", ".attention.projection.weight",
-                             ".mlp.shared.up.weight", ".mlp.shared.down.weight"})
+  for (const char* linear :
+       {".attention.qkv.weight", ".attention.q_down.weight", ".attention.q_up.weight",
+        ".attention.kv_down.weight", ".attention.kv_up.weight", ".attention.projection.weight",
+        ".mlp.shared.up.weight", ".mlp.shared.down.weight"})
     for (const at::Tensor& weight : parameters.starting_with(name_ + linear))
       before_experts_weights_.push_back(weight);
   for (const at::Tensor& weight : parameters.starting_with(name_ + ".mlp.experts."))

@@ -30,6 +30,8 @@ ModelConfig encoder_config(const ModelConfig& config) {
   encoder.seq_length = config.encoder_length();
   encoder.microbatch_size = 1;
   encoder.position_embedding = PositionEmbedding::learned_absolute;
+  encoder.multi_latent_attention = false;
+  encoder.mtp_num_layers = 0;
   encoder.packed = encoder.bidirectional = true;  // each image is a document
   encoder.dropout = 0;
   encoder.hybrid = encoder.shared_expert = encoder.shared_expert_overlap = false;
@@ -56,9 +58,10 @@ VisionEncoder::VisionEncoder(Parameters& encoder, Parameters& projection, const 
         for (std::int64_t l = 0; l < config.encoder_layers; ++l)
           layers.emplace_back(
               encoder, config_, one_stage(layout), tables_, mamba_tables_, device,
-              Layer::Place{.index = config.layers + l,
-                           .name = config.layer_name(config.layers + l),
-                           .counter = static_cast<std::size_t>(layout.stage_layers(config) + l)});
+              Layer::Place{.index = config.first_encoder_layer() + l,
+                           .name = config.layer_name(config.first_encoder_layer() + l),
+                           .counter = static_cast<std::size_t>(layout.stage_layers(config) +
+                                                               layout.mtp_layers(config) + l)});
         return layers;
       }()),
       final_norm_(encoder, config_, layout, "vision.final_norm"),
@@ -98,8 +101,7 @@ at::Tensor VisionEncoder::forward(const at::Tensor& text, const Images& images,
                  positions.narrow(0, 0, length);
   for (const Layer& layer : layers_) x = layer.forward(x, run);
   if (pass.gather) pass.gather->wait(frozen_ ? std::vector{projection_} : projections_);
-  const at::Tensor tokens =
-      pass.faults.image_tokens(at::mm(final_norm_.forward(x), projection_.t()));
+  const at::Tensor tokens = at::mm(final_norm_.forward(x), projection_.t());
   // The results of padding go to a row behind the last one, which is cut off.
   const at::Tensor with_spare = at::cat({text, text.new_zeros({1, text.size(1)})});
   return with_spare.index_copy(0, images.rows, tokens).narrow(0, 0, text.size(0));

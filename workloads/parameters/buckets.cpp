@@ -56,11 +56,11 @@ std::vector<Bucket> cut_buckets(const ModelConfig& config, const Layout& layout,
                                 const Parameters& parameters, const ParameterBuffer& buffer) {
   std::vector<Bucket> buckets;
   const std::int64_t all = buffer.flat().numel(), shared = buffer.shared().numel();
-  // The first and the last stage sum the gradients of tied embeddings after the data parallel ranks
-  // have, so both stages must own the same parts.
+  // The first and the last stage sum the gradients of embeddings that both hold after the data
+  // parallel ranks have, so both stages must own the same parts.
   std::optional<std::size_t> alone;
   for (std::size_t i = 0; i < parameters.all().size(); ++i)
-    if (config.distributed_optimizer && config.tied_embeddings && layout.pp > 1 &&
+    if (config.distributed_optimizer && config.embeds_on_last_stage() && layout.pp > 1 &&
         parameters.all()[i].name == "param:embedding.weight")
       alone = i;
   cut(buckets, places_in_order(parameters, buffer, /*expert=*/false), shared,

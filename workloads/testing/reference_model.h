@@ -55,10 +55,11 @@ class ReferenceModel {
     return found == parameters_.end() ? std::nullopt : std::optional(found->second);
   }
   at::Tensor norm(const at::Tensor& x, const std::string& name) const {
+    const std::int64_t elements = x.size(-1);
     if (config_.normalization == Normalization::LayerNorm)
-      return at::layer_norm(x, {config_.hidden}, parameter(name + ".weight"),
-                            parameter(name + ".bias"), 1e-5);
-    return at::rms_norm(x, {config_.hidden}, parameter(name + ".weight"), 1e-5);
+      return at::layer_norm(x, {elements}, parameter(name + ".weight"), parameter(name + ".bias"),
+                            1e-5);
+    return at::rms_norm(x, {elements}, parameter(name + ".weight"), 1e-5);
   }
   at::Tensor linear(const at::Tensor& x, const std::string& name) const {
     return at::linear(x, parameter(name + ".weight"), optional(name + ".bias"));
@@ -90,13 +91,49 @@ class ReferenceModel {
                                           : mlp(hidden, layer + ".mlp"),
                       place + "mlp");
     }
-    const at::Tensor logits =
-        linear(norm(x, "final_norm"), config_.tied_embeddings ? "embedding" : "output")
-            .view({-1, config_.vocab});
-    if (!config_.packed) return at::cross_entropy_loss(logits, batch.labels[m].cpu().view({-1}));
+    const at::Tensor hidden = norm(x, "final_norm");
+    const at::Tensor logits = output(hidden);
+    if (!config_.packed)
+      return at::cross_entropy_loss(logits, batch.labels[m].cpu().view({-1})) +
+             predictions(hidden, batch, m);
     const at::Tensor losses =
         at::cross_entropy_loss(logits, batch.labels[m].cpu().view({-1}), {}, at::Reduction::None);
     return (losses * batch.weights[m].cpu().to(at::kDouble).view({-1})).sum();
+  }
+
+  at::Tensor output(const at::Tensor& hidden) const {
+    return linear(hidden, config_.tied_embeddings ? "embedding" : "output")
+        .reshape({-1, config_.vocab});
+  }
+
+  // hidden [B, S, H]. The last positions, whose tokens are not known, are cut off.
+  at::Tensor predictions(const at::Tensor& hidden, const Batch& batch, std::size_t m) {
+    at::Tensor x = hidden, sum = at::zeros({}, at::kDouble);
+    const at::Tensor labels = batch.labels[m].cpu();
+    for (std::int64_t depth = 0; depth < config_.mtp_num_layers; ++depth) {
+      const std::string number = std::to_string(depth), layer = "mtp.layers." + number,
+                        place =
+                            std::to_string(m) + "." + std::to_string(config_.layers + depth) + ".";
+      // The last positions begin with any token, because no earlier one attends to them.
+      const at::Tensor tokens = at::cat({labels.slice(1, depth), labels.slice(1, 0, depth)}, 1);
+      const at::Tensor embedded = at::embedding(parameter("embedding.weight"), tokens);
+      x = linear(at::cat({norm(embedded, "mtp.embedding_norms." + number),
+                          norm(x, "mtp.hidden_norms." + number)},
+                         2),
+                 "mtp.projections." + number);
+      x = x + dropped(attention(norm(x, layer + ".attention_norm"), layer + ".attention", place,
+                                batch, m),
+                      place + "attention");
+      const at::Tensor inner = norm(x, layer + ".mlp_norm");
+      x = x +
+          dropped(config_.experts > 0 ? experts(inner, layer + ".mlp") : mlp(inner, layer + ".mlp"),
+                  place + "mlp");
+      x = norm(x, "mtp.final_norms." + number);
+      sum = sum + at::cross_entropy_loss(output(x.slice(1, 0, config_.seq_length - depth - 1)),
+                                         labels.slice(1, depth + 1).reshape({-1}));
+    }
+    const auto layers = static_cast<double>(std::max<std::int64_t>(1, config_.mtp_num_layers));
+    return sum * (config_.mtp_loss_scaling_factor / layers);
   }
 
   // x [B, S, H]. Every image is encoded as a sequence of its own, and padding not at all.
@@ -152,31 +189,48 @@ class ReferenceModel {
                        const Batch& batch, std::size_t m) const {
     const std::int64_t rows = config_.microbatch_size, length = config_.seq_length,
                        groups = config_.kv_groups;
-    const std::int64_t of_group = config_.heads / groups, width = config_.hidden / config_.heads;
+    const std::int64_t of_group = config_.heads / groups, width = config_.hidden / config_.heads,
+                       turned = config_.multi_latent_attention ? width / 2 : width;
     at::Tensor later = at::ones({length, length}, at::kBool).triu(1).unsqueeze(0);
     if (config_.packed)
       later = later.logical_or(
           batch.documents[m].cpu().unsqueeze(2).ne(batch.documents[m].cpu().unsqueeze(1)));
     const at::Tensor angles =
         positions(batch, m).to(at::kDouble).unsqueeze(2) *
-        at::pow(10000.0, -at::arange(0, width, 2, at::kDouble) / double(width));
+        at::pow(10000.0, -at::arange(0, turned, 2, at::kDouble) / double(turned));
     const at::Tensor rotation = at::polar(at::ones_like(angles), angles).unsqueeze(2);
     const auto rotate = [&](const at::Tensor& heads) {
-      if (config_.position_embedding != PositionEmbedding::rope) return heads.transpose(1, 2);
+      if (!config_.multi_latent_attention && config_.position_embedding != PositionEmbedding::rope)
+        return heads.transpose(1, 2);
       const auto halves = heads.chunk(2, -1);
       const at::Tensor rotated = at::complex(halves[0], halves[1]) * rotation;
       return at::cat({at::real(rotated), at::imag(rotated)}, -1)
           .transpose(1, 2);  // [B, heads, S, D]
     };
-    const at::Tensor qkv =
-        linear(x, name + ".qkv").view({rows, length, groups, of_group + 2, width});
-    const at::Tensor query =
-        rotate(qkv.slice(3, 0, of_group).reshape({rows, length, config_.heads, width}));
-    const at::Tensor key = rotate(qkv.select(3, of_group)).repeat_interleave(of_group, 1);
-    const at::Tensor value =
-        qkv.select(3, of_group + 1).transpose(1, 2).repeat_interleave(of_group, 1);
+    at::Tensor query, key, value;  // [B, heads, S, D]
+    if (config_.multi_latent_attention) {
+      const std::int64_t heads = config_.heads, latent = config_.hidden / 4;
+      const at::Tensor down = linear(x, name + ".kv_down");
+      const at::Tensor queries =
+          linear(norm(linear(x, name + ".q_down"), name + ".q_norm"), name + ".q_up")
+              .view({rows, length, heads, width + turned});
+      const at::Tensor both =
+          linear(norm(down.slice(2, 0, latent), name + ".kv_norm"), name + ".kv_up")
+              .view({rows, length, heads, 2, width});
+      const at::Tensor shared = rotate(down.slice(2, latent).unsqueeze(2));
+      query =
+          at::cat({queries.slice(3, 0, width).transpose(1, 2), rotate(queries.slice(3, width))}, 3);
+      key = at::cat({both.select(3, 0).transpose(1, 2), shared.repeat_interleave(heads, 1)}, 3);
+      value = both.select(3, 1).transpose(1, 2);
+    } else {
+      const at::Tensor qkv =
+          linear(x, name + ".qkv").view({rows, length, groups, of_group + 2, width});
+      query = rotate(qkv.slice(3, 0, of_group).reshape({rows, length, config_.heads, width}));
+      key = rotate(qkv.select(3, of_group)).repeat_interleave(of_group, 1);
+      value = qkv.select(3, of_group + 1).transpose(1, 2).repeat_interleave(of_group, 1);
+    }
     const at::Tensor scores =
-        at::matmul(query, key.transpose(2, 3)) / std::sqrt(static_cast<double>(width));
+        at::matmul(query, key.transpose(2, 3)) / std::sqrt(static_cast<double>(query.size(3)));
     const at::Tensor probabilities = at::softmax(
         scores.masked_fill(later.unsqueeze(1), -std::numeric_limits<double>::infinity()), -1);
     const at::Tensor context =

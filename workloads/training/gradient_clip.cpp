@@ -9,7 +9,7 @@ namespace {
 at::Tensor sum_of_squares(const at::Tensor& x) { return x.square().sum(at::kDouble).view({1}); }
 
 /// 1 for the elements that this rank counts: its shards; parameters that all tensor parallel ranks
-/// hold, on the first of them; tied embeddings on the first stage.
+/// hold, on the first of them; embeddings that the last stage holds too, on the first stage.
 at::Tensor counted_elements(const Parameters& parameters, const ParameterBuffer& buffer,
                             const Layout& layout) {
   at::Tensor counted = at::ones_like(buffer.flat());

@@ -36,10 +36,31 @@ void require_divides(const char* what, std::int64_t value, const char* by, std::
                               what + " or " + by);
 }
 
+void require_predictable(const ModelConfig& config) {
+  const bool rope = config.position_embedding == PositionEmbedding::rope;
+  if (rope && !config.packed && !config.overlap_ep_comm && config.encoder_layers == 0 &&
+      config.mtp_num_layers < config.seq_length)
+    return;
+  throw std::invalid_argument(
+      "multi-token prediction: got learned positions, packed sequences, images, layers that "
+      "overlap "
+      "their exchanges, or sequences of " +
+      std::to_string(config.seq_length) + " tokens; want none of these and more tokens than the " +
+      std::to_string(config.mtp_num_layers) +
+      " layers; why: they shift the tokens of a whole sequence, after all layers of the decoder; "
+      "next: leave these options out, or set mtp_num_layers to 0");
+}
+
 ModelConfig checked(const ModelConfig& config, const Layout& layout) {
   require_divides("hidden", config.hidden, "heads", config.heads);
   if (config.position_embedding == PositionEmbedding::rope)
     require_divides("hidden / heads", config.hidden / config.heads, "2 (rotary pairs)", 2);
+  if (config.multi_latent_attention) {
+    require_divides("hidden / heads", config.head_width(),
+                    "4 (rotary pairs of half a head in latent attention)", 4);
+    require_divides("kv_groups", config.kv_groups, "heads in latent attention", config.heads);
+  }
+  if (config.mtp_num_layers > 0) require_predictable(config);
   require_divides("heads", config.heads, "kv_groups", config.kv_groups);
   require_divides("kv_groups", config.kv_groups, "tp", layout.tp);
   require_divides("ffn", config.ffn, "tp", layout.tp);
@@ -145,7 +166,8 @@ struct TrainStep::State {
         // The loss of a step is the mean over its microbatches.
         root_gradient(at::full({}, 1.0 / static_cast<double>(config.microbatches),
                                options.dtype(at::kFloat))),
-        counter(at::zeros({layout.stage_layers(config) + layout.encoder_layers(config)},
+        counter(at::zeros({layout.stage_layers(config) + layout.mtp_layers(config) +
+                           layout.encoder_layers(config)},
                           options.dtype(at::kLong))),
         slots(order::schedule_slots(stage_of(layout, config), /*in_pairs=*/config.overlap_ep_comm)),
         forward_slots(order::schedule_slots(stage_of(layout, config))),
@@ -167,9 +189,9 @@ struct TrainStep::State {
     for (std::int64_t l = 0; l < counter.size(0); ++l)
       layer_counters.push_back(counter.select(0, l));
     for (const NamedTensor& gradient : gradients.views())
-      if (gradient.name == "grad:embedding.weight" && config.tied_embeddings &&
+      if (gradient.name == "grad:embedding.weight" && config.embeds_on_last_stage() &&
           !layout.embedding_group.empty())
-        tied_gradient = gradient.tensor;
+        embedding_gradient = gradient.tensor;
   }
 
   /// Lets the hooks change the values from which the step is built.
@@ -266,7 +288,8 @@ struct TrainStep::State {
   std::map<std::pair<std::int64_t, std::int64_t>, std::unique_ptr<PassInPieces>> passes_in_pieces;
   std::optional<order::Work> running;
   Inside inside = Inside::neither;
-  at::Tensor tied_gradient;  // of the tied embedding on the first and last stage; else undefined
+  /// Of an embedding that the first and the last stage hold, on these; else undefined.
+  at::Tensor embedding_gradient;
   ModuleRunner* runner = nullptr;
   ModuleRuns module_runs;
 };
@@ -515,7 +538,7 @@ void TrainStep::State::average(at::Tensor of_own_tokens) const {
 /// different tokens, over the two ends of the pipeline.
 void TrainStep::State::reduce_gradients() {
   reduction.finish();
-  if (tied_gradient.defined()) comm::all_reduce_(tied_gradient, layout.embedding_group);
+  if (embedding_gradient.defined()) comm::all_reduce_(embedding_gradient, layout.embedding_group);
 }
 
 void TrainStep::forward_backward(const Batch& batch) {

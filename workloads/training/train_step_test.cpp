@@ -164,6 +164,24 @@ TEST(TrainStep, LossAndGradientsEqualAnIndependentModelInDoublePrecision) {
   packed_learned.position_embedding = PositionEmbedding::learned_absolute;
   ModelConfig fused = accumulated, fused_again = uniform;
   fused.grad_accumulation_fusion = fused_again.grad_accumulation_fusion = true;
+  ModelConfig latent = kTiny, latent_packed, latent_again, ahead = kTiny, ahead_experts = experts;
+  latent.hidden = 16;
+  latent.kv_groups = latent.heads;
+  latent.multi_latent_attention = true;
+  latent.qkv_bias = latent.linear_bias = false;
+  latent_packed = latent_again = latent;
+  latent_packed.qkv_bias = latent_packed.packed = true;
+  latent_packed.seq_length = 12;
+  latent_packed.normalization = Normalization::LayerNorm;
+  latent_again.dropout = 0.1;
+  latent_again.microbatches = 2;
+  latent_again.recompute = selective({RecomputedPart::mla_up_proj, RecomputedPart::core_attn});
+  ahead.mtp_num_layers = 2;
+  ahead.microbatches = 2;
+  ahead.dropout = 0.1;
+  ahead_experts.dropless = true;
+  ahead_experts.mtp_num_layers = 1;
+  ahead_experts.recompute = full(RecomputeConfig::Method::uniform, 1);
   ModelConfig images = kTiny, frozen, images_of_experts = experts;
   images.seq_length = 9;
   images.microbatches = images.encoder_layers = images.images = 2;
@@ -176,7 +194,12 @@ TEST(TrainStep, LossAndGradientsEqualAnIndependentModelInDoublePrecision) {
   images_of_experts.encoder_layers = images_of_experts.images = 1;
   images_of_experts.dropless = true;
   for (const Row& row :
-       {Row{"images, some missing", images},
+       {Row{"latent attention", latent},
+        Row{"latent attention with biases and layer norms, in documents", latent_packed},
+        Row{"latents used again, with dropout", latent_again},
+        Row{"two tokens predicted ahead", ahead},
+        Row{"a token predicted ahead by experts, all layers again", ahead_experts},
+        Row{"images, some missing", images},
         Row{"an encoder that is not trained, with more room than it needs", frozen},
         Row{"images and experts", images_of_experts},
         Row{"documents and padding", packed},

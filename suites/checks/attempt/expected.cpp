@@ -18,11 +18,17 @@ bool trains(const Axes& axes) {
   return axes.text("model") != "collective" && !decodes;
 }
 
-bool on_first_stage(const Axes& axes, int rank) {
-  return rank < axes.integer("tp") * axes.integer("cp") * axes.integer("dp");
+StageEnds ends_of(const Axes& axes, int rank) {
+  const std::int64_t stage = rank / (axes.integer("tp") * axes.integer("cp") * axes.integer("dp"));
+  return {.first = stage == 0, .last = stage == axes.integer("pp") - 1};
 }
 
-Expected expected(const Axes& axes, bool first_stage) {
+bool shares_embedding(const Axes& axes) {
+  return axes.integer("pp") > 1 &&
+         (axes.flag("tied_embeddings") || axes.integer("mtp_num_layers") > 0);
+}
+
+Expected expected(const Axes& axes, StageEnds ends) {
   Expected result;
   const engines::EngineTraits& engine = engines::traits_of(axes.text("impl"));
   result.graph = engine.captures();
@@ -35,7 +41,9 @@ Expected expected(const Axes& axes, bool first_stage) {
   result.capture_step = engine.capture_step(result.warmup_steps);
   // In a hybrid model every other layer is a mamba layer, whose only module is `mamba`.
   const std::int64_t kinds = axes.text("model") == "hybrid" ? 2 : 1;
-  result.expert_layers = result.layers / kinds;
+  // The layers of multi-token prediction are transformer layers.
+  const std::int64_t predictions = ends.last ? axes.integer("mtp_num_layers") : 0;
+  result.expert_layers = result.layers / kinds + predictions;
   const std::int64_t layer_passes = result.layers / kinds * result.microbatches;
   const std::int64_t modules = axes.size("modules"), mamba = axes.holds("modules", "mamba") ? 1 : 0;
   // Axis modules: an empty set means the whole layer; otherwise each module is a part of every
@@ -43,10 +51,13 @@ Expected expected(const Axes& axes, bool first_stage) {
   const std::int64_t parts = modules == 0               ? kinds
                              : engine.one_graph_a_layer ? mamba + (modules > mamba ? 1 : 0)
                                                         : modules;
+  const std::int64_t prediction_parts = modules == 0               ? 1
+                                        : engine.one_graph_a_layer ? (modules > mamba ? 1 : 0)
+                                                                   : modules - mamba;
   // The layers of a vision encoder are dense. A frozen one has no backward graphs.
-  const bool sees = axes.text("model") == "vlm" && first_stage;
+  const bool sees = axes.text("model") == "vlm" && ends.first;
   const std::int64_t encoder_layers = sees ? axes.integer("encoder_layers") : 0;
-  result.counted_layers = result.layers + encoder_layers;
+  result.counted_layers = result.layers + predictions + encoder_layers;
   const std::int64_t dense =
       (axes.holds("modules", "attn") ? 1 : 0) + (axes.holds("modules", "mlp") ? 1 : 0);
   const std::int64_t encoder_parts = modules == 0               ? 1
@@ -55,6 +66,7 @@ Expected expected(const Axes& axes, bool first_stage) {
   const std::int64_t directions = axes.flag("freeze_vision_model") ? 1 : 2;
   if (engine.captures_modules())
     result.launches_per_step = 2 * parts * layer_passes +
+                               2 * prediction_parts * predictions * result.microbatches +
                                directions * encoder_parts * encoder_layers * result.microbatches;
   // A graph of delayed weight gradients exists for each layer that has captured linear layers:
   // those of attention, and those of the shared expert, which is captured with the router.
@@ -79,11 +91,12 @@ Expected expected(const Axes& axes, bool first_stage) {
   return result;
 }
 
-std::vector<RecomputedPart> recomputed_parts(const Axes& axes) {
+std::vector<RecomputedPart> recomputed_parts(const Axes& axes, bool last_stage) {
   const std::string value = axes.text("recompute");
   const std::int64_t chunks = axes.integer("vpp"),
                      layers = axes.integer("layers") / axes.integer("pp");
   if (value == "none") return {};
+  const std::int64_t predictions = last_stage ? axes.integer("mtp_num_layers") : 0;
   const std::size_t open = value.find('(');
   std::istringstream list(value.substr(open + 1, value.size() - open - 2));
   if (value.starts_with("full")) {
@@ -92,12 +105,13 @@ std::vector<RecomputedPart> recomputed_parts(const Axes& axes) {
     std::getline(list, count);
     return {{"layer",
              method == "block" ? chunks * std::min<std::int64_t>(std::stoll(count), layers / chunks)
-                               : layers,
+                               : layers + predictions,
              true}};
   }
   std::vector<RecomputedPart> parts;
   const std::int64_t others =
-      axes.text("model") == "hybrid" ? layers / 2 : layers;  // a mamba layer has no parts
+      (axes.text("model") == "hybrid" ? layers / 2 : layers) +  // a mamba layer has no parts
+      predictions;
   for (std::string module; std::getline(list, module, ',');) {
     if (module == "layernorm") {
       parts.push_back({"attention_norm", others, false});
@@ -114,24 +128,33 @@ std::vector<std::int64_t> rounded_weights(const Axes& axes, std::int64_t stage) 
                      of_chunk = layers / (stages * axes.integer("vpp"));
   const std::int64_t of_experts =
       axes.flag("shared_expert") ? 4 : 2;  // up and down; all routed experts share one tensor each
+  // Latent attention has two projections down and two up in place of one.
+  const std::int64_t of_transformer = (axes.flag("multi_latent_attention") ? 5 : 2) +
+                                      (axes.integer("experts") > 0 ? of_experts : 2);
   std::vector<std::int64_t> weights;
   for (std::int64_t place = 0; place < layers / stages; ++place) {
     const std::int64_t layer = of_chunk * (place / of_chunk * stages + stage) + place % of_chunk;
     const bool kept = axes.flag("first_last_layers_bf16") && (layer == 0 || layer == layers - 1);
     const bool mamba = axes.text("model") == "hybrid" && layer % 2 == 0;
-    weights.push_back(kept ? 0 : mamba ? 2 : 2 + (axes.integer("experts") > 0 ? of_experts : 2));
+    weights.push_back(kept ? 0 : mamba ? 2 : of_transformer);
   }
+  if (stage == stages - 1)
+    weights.resize(weights.size() + static_cast<std::size_t>(axes.integer("mtp_num_layers")),
+                   of_transformer);
   return weights;
 }
 
 std::vector<std::int64_t> fp8_updates(const Axes& axes, std::int64_t stage) {
   const std::vector<std::int64_t> weights = rounded_weights(axes, stage);
-  const std::int64_t chunks = axes.integer("vpp"), of_chunk = std::ssize(weights) / chunks;
+  const std::int64_t chunks = axes.integer("vpp"),
+                     of_chunk = axes.integer("layers") / (axes.integer("pp") * chunks);
   std::vector<std::int64_t> updates;
   for (int direction = 0; direction < 2; ++direction)
     for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
       const auto first = weights.begin() + chunk * of_chunk;
-      const bool any = std::any_of(first, first + of_chunk, [](auto count) { return count > 0; });
+      // Layers of multi-token prediction belong to the last chunk.
+      const auto end = chunk == chunks - 1 ? weights.end() : first + of_chunk;
+      const bool any = std::any_of(first, end, [](auto count) { return count > 0; });
       updates.push_back(any ? axes.integer("microbatches") : 0);
     }
   return updates;

@@ -27,8 +27,8 @@ struct Expected {
   std::int64_t steps = 0;  // compared steps of an arm
   std::int64_t warmup_steps = 0;
   std::int64_t microbatches = 1;
-  std::int64_t layers = 0;             // of a rank's pipeline stage
-  std::int64_t counted_layers = 0;     // and those of its vision encoder: all have a counter
+  std::int64_t layers = 0;             // of the decoder on a rank's pipeline stage
+  std::int64_t counted_layers = 0;     // and those in front of it and after it, with a counter
   std::int64_t expert_layers = 0;      // those of them that have a router
   std::int64_t first_replay = 0;       // step index
   std::int64_t capture_step = 0;       // the graphs captured the inputs of this step
@@ -50,11 +50,18 @@ struct Expected {
 /// Whether a case has training steps, see Expected::trains.
 bool trains(const Axes& axes);
 
-/// Whether a rank is on the first pipeline stage, which alone has a vision encoder.
-bool on_first_stage(const Axes& axes, int rank);
+/// Which ends of a pipeline a stage is. The first stage alone has a vision encoder, the last one
+/// alone the layers of multi-token prediction.
+struct StageEnds {
+  bool first = true, last = true;
+};
+StageEnds ends_of(const Axes& axes, int rank);
 
-/// What is expected of a rank on the first stage, or of one on another stage. Throws as Axes does.
-Expected expected(const Axes& axes, bool first_stage = true);
+/// What is expected of a rank on such a stage. Throws as Axes does.
+Expected expected(const Axes& axes, StageEnds ends = {});
+
+/// Whether the last of several stages has the token embedding too.
+bool shares_embedding(const Axes& axes);
 
 /// A part of the model whose forward the backward pass runs again, named as in `recompute` lines.
 struct RecomputedPart {
@@ -63,12 +70,12 @@ struct RecomputedPart {
   bool draws = false;       // whether it draws random numbers, with dropout
 };
 /// The parts that follow from axis recompute. The module layernorm is two parts, one for each norm
-/// of a layer.
-std::vector<RecomputedPart> recomputed_parts(const Axes& axes);
+/// of a layer. `last_stage`: whether the stage is the last one.
+std::vector<RecomputedPart> recomputed_parts(const Axes& axes, bool last_stage = true);
 
 /// How many rounded weight copies each layer of pipeline stage `stage` makes in a step with axis
-/// fp8_weights: one for each linear layer; none in the first and the last layer of the model with
-/// axis first_last_layers_bf16.
+/// fp8_weights, those of multi-token prediction last: one for each linear layer; none in the first
+/// and the last layer of the model with axis first_last_layers_bf16.
 std::vector<std::int64_t> rounded_weights(const Axes& axes, std::int64_t stage);
 
 /// How often each chunk of a stage updates its scales of fp8 in a step, in its forward passes and

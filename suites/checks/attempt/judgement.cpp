@@ -24,7 +24,9 @@ Judgement::Judgement(std::string_view check, const Attempt& attempt)
     : check_(check),
       attempt_(attempt),
       expected_(checks::expected(attempt.axes)),
-      of_later_stages_(checks::expected(attempt.axes, /*first_stage=*/false)) {}
+      of_first_stage_(checks::expected(attempt.axes, {.first = true, .last = false})),
+      of_inner_stages_(checks::expected(attempt.axes, {.first = false, .last = false})),
+      of_last_stage_(checks::expected(attempt.axes, {.first = false, .last = true})) {}
 
 std::string Judgement::repro() const {
   return concat("./graphproof repro ", attempt_.context.run_id, "/", attempt_.context.case_id);

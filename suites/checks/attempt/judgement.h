@@ -35,11 +35,15 @@ class Judgement {
   /// Whether the result is already certain, by has_replays() or not_applicable().
   bool settled() const { return settled_.has_value(); }
 
-  /// What is expected of every rank, and what of one: with a vision encoder its layers and launches
-  /// depend on the stage.
+  /// What is expected of every rank, and what of one: with a vision encoder or multi-token
+  /// prediction its layers and launches depend on the stage.
   const Expected& expected() const { return expected_; }
   const Expected& expected_of(const RankFiles& files) const {
-    return on_first_stage(attempt_.axes, files.rank) ? expected_ : of_later_stages_;
+    const StageEnds ends = ends_of(attempt_.axes, files.rank);
+    return ends.first && ends.last ? expected_
+           : ends.first            ? of_first_stage_
+           : ends.last             ? of_last_stage_
+                                   : of_inner_stages_;
   }
   const Attempt& attempt() const { return attempt_; }
 
@@ -112,7 +116,7 @@ class Judgement {
 
   std::string check_;
   const Attempt& attempt_;
-  Expected expected_, of_later_stages_;
+  Expected expected_, of_first_stage_, of_inner_stages_, of_last_stage_;
   std::optional<record::CheckResult> settled_;
   std::optional<Defect> defect_, missing_;
   std::optional<Defect> damage_;  // of a line whose kind the check asked for

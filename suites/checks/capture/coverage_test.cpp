@@ -96,5 +96,22 @@ TEST(Coverage, TheFirstStageCountsTheLayersOfItsVisionEncoderToo) {
   }
 }
 
+TEST(Coverage, TheLastStageCountsTheLayersOfMultiTokenPredictionToo) {
+  const nlohmann::json axes = {
+      {"impl", "local"}, {"pp", 2}, {"microbatches", 4}, {"mtp_num_layers", 2}};
+  ASSERT_EQ(judge_one("D18.coverage", axes, [](Attempt&) {}).result, record::Result::pass);
+  for (const auto& [rank, layers] : {std::pair{0, 1}, {1, 3}}) {
+    const record::CheckResult result = judge_one("D18.coverage", axes, [&](Attempt& a) {
+      set(a, {.rank = rank, .kind = "replay", .arm = "lockstep_graph", .step = 3}, "counter_after",
+          Counters(2, 16));
+    });
+    EXPECT_EQ(result.result, record::Result::fail);
+    EXPECT_NE(record::to_text(result.message)
+                  .find("a count for each of " + std::to_string(layers) + " layers"),
+              std::string::npos)
+        << record::to_text(result.message);
+  }
+}
+
 }  // namespace
 }  // namespace graphproof::checks

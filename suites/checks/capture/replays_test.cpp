@@ -123,5 +123,26 @@ TEST(Replays, OnlyTheFirstStageLaunchesTheGraphsOfAVisionEncoder) {
   }
 }
 
+TEST(Replays, OnlyTheLastStageLaunchesTheGraphsOfPredictionLayers) {
+  struct Row {
+    int rank, launches;  // in a step
+  };
+  // Four microbatches, one layer of the decoder on each stage, two that predict.
+  for (const Row& row : {Row{0, 4 * 2}, Row{1, 4 * 2}, Row{2, 4 * (2 + 2 * 2)}}) {
+    const nlohmann::json axes = {
+        {"impl", "transformer_engine"}, {"pp", 3},           {"layers", 3},
+        {"modules", {"attn"}},          {"microbatches", 4}, {"mtp_num_layers", 2}};
+    ASSERT_EQ(judge_one("D43.replays", axes, [](Attempt&) {}).result, record::Result::pass);
+    for (const int more : {0, 1}) {
+      const record::CheckResult result = judge_one("D43.replays", axes, [&](Attempt& a) {
+        set(a, {.rank = row.rank, .kind = "replay", .arm = "lockstep_graph", .step = 3}, "replays",
+            2 * row.launches + more);
+      });
+      EXPECT_EQ(result.result, more == 0 ? record::Result::pass : record::Result::fail)
+          << "rank " << row.rank << ": " << record::to_text(result.message);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace graphproof::checks

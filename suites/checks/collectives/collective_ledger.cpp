@@ -133,7 +133,7 @@ record::CheckResult collective_ledger(Judgement& judgement, const Attempt& attem
   };
   for (const order::Edge& edge : order::edges(stages, attempt.axes.integer("vpp")))
     judge_stages(concat("pp.", edge.from, ">", edge.to), edge.from, edge.to);
-  if (stages > 1 && attempt.axes.flag("tied_embeddings")) judge_stages("embd", 0, stages - 1);
+  if (shares_embedding(attempt.axes)) judge_stages("embd", 0, stages - 1);
   if (reduces_over_stages(attempt.axes))
     for (const std::vector<int>& group : stage_groups(attempt.axes, attempt.context.world_size)) {
       const bool fp32 = std::ranges::all_of(

@@ -128,17 +128,21 @@ TEST(CollectiveLedger, StagesAgreeOnTheirEdgeAndMayIssueMoreElsewhere) {
       << record::to_text(other.message);
 }
 
-TEST(CollectiveLedger, FirstAndLastStageAgreeOnTheGradientOfTiedEmbeddings) {
-  const json axes = {{"impl", "manual"}, {"pp", 4}, {"layers", 4}, {"tied_embeddings", true}};
-  EXPECT_EQ(judge_one("D25.collective_ledger", axes, [](Attempt&) {}).result, record::Result::pass);
-  for (const int rank : {0, 3}) {
-    const record::CheckResult alone = judge_one("D25.collective_ledger", axes, [&](Attempt& a) {
-      for (Line& line : a.ranks[static_cast<std::size_t>(rank)].evidence->lines)
-        if (line.kind == "collectives") line.fields["digest"].erase("embd");
-    });
-    EXPECT_NE(record::to_text(alone.message).find("embd group"), std::string::npos)
-        << rank << ": " << record::to_text(alone.message);
-    EXPECT_EQ(alone.result, record::Result::fail);
+TEST(CollectiveLedger, FirstAndLastStageAgreeOnTheGradientOfAnEmbeddingThatBothHold) {
+  for (const json& asked : {json{{"tied_embeddings", true}}, json{{"mtp_num_layers", 1}}}) {
+    json axes = {{"impl", "manual"}, {"pp", 4}, {"layers", 4}};
+    axes.update(asked);
+    EXPECT_EQ(judge_one("D25.collective_ledger", axes, [](Attempt&) {}).result,
+              record::Result::pass);
+    for (const int rank : {0, 3}) {
+      const record::CheckResult alone = judge_one("D25.collective_ledger", axes, [&](Attempt& a) {
+        for (Line& line : a.ranks[static_cast<std::size_t>(rank)].evidence->lines)
+          if (line.kind == "collectives") line.fields["digest"].erase("embd");
+      });
+      EXPECT_NE(record::to_text(alone.message).find("embd group"), std::string::npos)
+          << rank << ": " << record::to_text(alone.message);
+      EXPECT_EQ(alone.result, record::Result::fail);
+    }
   }
 }
 

@@ -10,7 +10,8 @@ namespace graphproof::checks::d26 {
 using record::ReplayLine;
 
 /// In each step of an arm every rank has the same number of graph launches and of fallbacks. With a
-/// vision encoder in a pipeline that holds within a stage; D43 counts the launches of each.
+/// vision encoder or multi-token prediction in a pipeline that holds within a stage; D43 counts the
+/// launches of each.
 record::CheckResult participation(Judgement& judgement, const Attempt& attempt) {
   if (!judgement.has_replays()) return judgement.result("", "");
   // The first rank that has a line of an arm and step, and launches as many graphs in a step.

@@ -107,14 +107,14 @@ void judge_codes(Judgement& judgement, const Attempt& attempt, const RankFiles& 
 
 /// How many votes a rank holds after a phase. Every capture, and every second one of a graph, ends
 /// with a vote of its own, but those
-/// of a vision encoder, which other stages do not have. So do the replays of lockstep_graph with
-/// its second run, of free_graph, of the steps of changing lengths, from evidence revision 2 on of
-/// solo_graph, and, with a limit on times, of paired_graph.
+/// of a vision encoder and of multi-token prediction, which other stages do not have. So do the
+/// replays of lockstep_graph with its second run, of free_graph, of the steps of changing lengths,
+/// from evidence revision 2 on of solo_graph, and, with a limit on times, of paired_graph.
 std::ptrdiff_t votes_wanted(Judgement& judgement, const Attempt& attempt, const RankFiles& files,
                             Phase phase) {
   if (phase == Phase::capture) {
     const auto all_ranks_capture = [](const auto& line) {
-      return !engines::of_vision_encoder(line.graph);
+      return !engines::of_one_stage(line.graph);
     };
     return std::max<std::ptrdiff_t>(
         1, std::ranges::count_if(judgement.lines<CaptureLine>(files), all_ranks_capture) +

@@ -73,7 +73,7 @@ bool always_there(const Axes& axes, const Held& held) {
     return false;
   if (part == "split") return axes.integer("tp") > 1;
   if (part == "experts") return axes.integer("experts") > 0;
-  if (part == "tied") return axes.flag("tied_embeddings") && axes.integer("pp") > 1;
+  if (part == "tied") return shares_embedding(axes);
   return true;
 }
 

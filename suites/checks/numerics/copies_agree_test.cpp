@@ -81,6 +81,7 @@ TEST(CopiesAgree, EachPartIsComparedWithAllRanksThatHaveIt) {
   EXPECT_EQ(judged({{"tp", 2}}, 1, "parameters", "split").result, record::Result::pass)
       << "each rank has another part";
   EXPECT_TRUE(fails({{"pp", 2}, {"tied_embeddings", true}}, 1, "parameters", "tied"));
+  EXPECT_TRUE(fails({{"pp", 2}, {"mtp_num_layers", 1}}, 1, "parameters", "tied"));
   EXPECT_TRUE(fails({{"pp", 2}}, 1, "state", "model")) << "over stages";
   EXPECT_EQ(judged({{"pp", 2}}, 1, "state", "whole").result, record::Result::pass)
       << "each stage has layers of its own";

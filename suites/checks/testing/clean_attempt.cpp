@@ -34,7 +34,7 @@ class RankScript {
  public:
   RankScript(const Attempt& attempt, int rank, std::int64_t revision)
       : attempt_(attempt),
-        plan_(expected(attempt.axes, on_first_stage(attempt.axes, rank))),
+        plan_(expected(attempt.axes, ends_of(attempt.axes, rank))),
         revision_(revision),
         control_(control_arms(attempt.axes, revision)),
         rank_(rank),
@@ -260,7 +260,7 @@ class RankScript {
     const Axes& axes = attempt_.axes;
     if (!plan_.trains) return;
     if (axes.text("recompute") != "none") {
-      for (const RecomputedPart& part : recomputed_parts(axes)) {
+      for (const RecomputedPart& part : recomputed_parts(axes, ends_of(axes, rank_).last)) {
         const bool masked = part.draws && axes.flag("dropout");
         const std::string masks = masked ? digest(0x77aa0000, step) : "";
         const auto counts = [&](std::int64_t until) {
@@ -345,7 +345,7 @@ class RankScript {
       if (tp > 1) held(what, "split", stage, tp, true, owned);
       if (axes.integer("experts") > 0)
         held(what, "experts", stage, axes.integer("ep") * axes.integer("etp"), true, owned);
-      if (axes.flag("tied_embeddings") && stages > 1 && (stage == 0 || stage == stages - 1))
+      if (shares_embedding(axes) && (stage == 0 || stage == stages - 1))
         held(what, "tied", owned ? stage : 0, tp, true, owned);
     };
     model("parameters", sharded && axes.flag("overlap_param_gather"));
@@ -925,7 +925,7 @@ class RankScript {
     };
     for (const order::Edge& edge : order::edges(stages, attempt_.axes.integer("vpp")))
       add(concat("pp.", edge.from, ">", edge.to), edge.from, edge.to);
-    if (stages > 1 && attempt_.axes.flag("tied_embeddings")) add("embd", 0, stages - 1);
+    if (shares_embedding(attempt_.axes)) add("embd", 0, stages - 1);
     if (reduces_amax(attempt_.axes, rank_ / (world_size_ / stages)))
       digests["amax"] = digest(0x99aa0000, 'a');
     if (reduces_over_stages(attempt_.axes)) digests["pp"] = digest(0x99aa0000, 'p');

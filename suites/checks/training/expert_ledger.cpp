@@ -28,7 +28,7 @@ const ExpertsLine* ledger_of(Judgement& judgement, const RankFiles& files, std::
     judgement.absent<ExpertsLine>(files, concat("of arm ", arm), step);
     return nullptr;
   }
-  const auto layers = static_cast<std::size_t>(judgement.expected().expert_layers);
+  const auto layers = static_cast<std::size_t>(judgement.expected_of(files).expert_layers);
   if (line->assignments > 0 && !line->dropped.empty() &&
       (layers == 0 || line->dropped.size() == layers) &&
       line->overflowed.size() == line->dropped.size() && !line->assigned.empty() &&

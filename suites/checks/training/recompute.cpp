@@ -68,8 +68,9 @@ void judge_pair(Judgement& judgement, const RankFiles& files, const RecomputeLin
 record::CheckResult recompute(Judgement& judgement, const Attempt& attempt) {
   const Expected& expected = judgement.expected();
   const auto [arm, first, last] = WatchedSteps(expected);
-  const std::vector<RecomputedPart> parts = recomputed_parts(attempt.axes);
   for (const RankFiles& files : attempt.ranks) {
+    const std::vector<RecomputedPart> parts =
+        recomputed_parts(attempt.axes, ends_of(attempt.axes, files.rank).last);
     for (std::int64_t step = first; step <= last; ++step) {
       const auto lines = judgement.find<RecomputeLine>(files, arm, step);
       for (const RecomputedPart& part : parts) {

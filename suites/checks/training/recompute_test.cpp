@@ -92,6 +92,26 @@ TEST(Recompute, OfABlockCountsInEveryChunkOfAStage) {
       << "the second chunk's layer is not counted";
 }
 
+TEST(Recompute, CountsThePredictionLayersOfTheLastStageUnlessLayersAreRecomputedOneByOne) {
+  for (const auto& [recompute, of_last] :
+       {std::pair{"selective(mla_up_proj)", 2}, {"full(uniform,1)", 2}, {"full(block,1)", 1}}) {
+    const nlohmann::json axes = {
+        {"impl", "manual"},  {"recompute", recompute},         {"pp", 2},
+        {"microbatches", 2}, {"multi_latent_attention", true}, {"mtp_num_layers", 1}};
+    EXPECT_EQ(record::name(judge_one("D42.recompute", axes, [](Attempt&) {}).result), "pass");
+    for (const auto& [rank, layers] : {std::pair{0, 1}, {1, of_last}})
+      for (const int counted : {1, 2}) {
+        const auto result = judge_one("D42.recompute", axes, [&](Attempt& a) {
+          const Where line{.rank = rank, .kind = "recompute", .arm = "lockstep_graph", .step = 3};
+          set(a, line, "counter_before", std::vector<int>(static_cast<std::size_t>(counted), 6));
+          set(a, line, "counter_after", std::vector<int>(static_cast<std::size_t>(counted), 8));
+        });
+        EXPECT_EQ(record::name(result.result), counted == layers ? "pass" : "fail")
+            << recompute << ", rank " << rank << ": " << record::to_text(result.message);
+      }
+  }
+}
+
 TEST(Recompute, OfEarlierEvidenceIsThatOfCoreAttention) {
   const auto without_part = [](Attempt& a) {
     for (Line& line : a.ranks[0].evidence->lines) line.fields.erase("part");

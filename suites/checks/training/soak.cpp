@@ -109,10 +109,11 @@ void judge_load(Judgement& judgement, const RankFiles& files, const CycleLine& e
 /// replay shows wherever it was.
 record::CheckResult checkpoints(Judgement& judgement, const Attempt& attempt) {
   const soak::Plan plan = plan_of(attempt);
-  const Launches launches = launches_of_cycle(attempt, judgement.expected());
+  Launches launches{0, true};  // of a rank
   const std::int64_t evaluations = judgement.expected().warmup_steps + 2;
   for (const RankFiles& files : attempt.ranks) {
     std::map<std::string_view, std::vector<const CycleLine*>> jobs;
+    launches = launches_of_cycle(attempt, judgement.expected_of(files));
     for (const std::string_view arm : {kPair.left, kPair.right}) {
       const auto& lines = jobs[arm] = cycles(judgement, files, plan, arm);
       for (std::size_t i = 0; i < lines.size(); ++i)

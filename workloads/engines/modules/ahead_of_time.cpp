@@ -479,8 +479,10 @@ CapturedSchedule captured_schedule(workloads::TrainStep& step) {
     std::iota(schedule.layers.back().begin(), schedule.layers.back().end(),
               layout.first_layer(model, chunk));
   }
+  for (std::int64_t depth = 0; depth < layout.mtp_layers(model); ++depth)
+    schedule.layers.back().push_back(model.layers + depth);
   std::vector<std::int64_t> encoder(static_cast<std::size_t>(layout.encoder_layers(model)));
-  std::iota(encoder.begin(), encoder.end(), model.layers);
+  std::iota(encoder.begin(), encoder.end(), model.first_encoder_layer());
   schedule.layers.front().insert(schedule.layers.front().begin(), encoder.begin(), encoder.end());
   return schedule;
 }

@@ -21,6 +21,7 @@
 //   2 x captured modules x microbatches launches (Counters::launches_per_step).
 // - The modules of a vision encoder, which the first stage alone has, are captured like others.
 //   Those of a frozen one need one launch for each microbatch, because they have no backward.
+// - The layers of multi-token prediction, which the last stage alone has, are captured like others.
 // - An output that is consumed by exactly one captured module is the static input of that module:
 //   the two share memory, and nothing is copied. (Megatron-LM had the option
 //   cuda_graph_share_io_buffers for this; its current code always does it.)

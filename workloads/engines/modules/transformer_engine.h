@@ -17,6 +17,8 @@
 // - The layers of a vision encoder, which the first stage alone has, come in front of the layers of
 //   the first chunk and have graphs of their own; those of a frozen one have no backward. Upstream
 //   captures them by a helper of their own, with a schedule of one chunk.
+// - The layers of multi-token prediction, which the last stage alone has, follow the layers of the
+//   last chunk. Their norms, projections and losses are eager, as upstream's.
 // - If the step runs layer by layer (ModelConfig::overlap_ep_comm), the order is
 //   order::layer_order() and every microbatch has its own graphs at every pipeline size. What lies
 //   between the captured parts, the experts and their exchange, runs eagerly, concurrently with the

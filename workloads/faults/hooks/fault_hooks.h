@@ -145,8 +145,6 @@ class FaultHooks {
 
   /// The number of the image of each token of the encoder, [1, L] int64; -1 for padding.
   virtual at::Tensor image_numbers(const at::Tensor& numbers) { return numbers; }
-  /// The image tokens [L, H] that take the places of tokens of the decoder.
-  virtual at::Tensor image_tokens(const at::Tensor& tokens) { return tokens; }
 
   // ---- layers
 
@@ -189,6 +187,10 @@ class FaultHooks {
   virtual void before_fp8_input(const std::function<void()>& /*reduce*/) {}
   /// Whether the end of a forward or backward of `microbatch` updates the scales of fp8.
   virtual bool leaves_fp8_context(std::int64_t /*microbatch*/) { return true; }
+
+  /// The labels [B, A] int64 of all tokens of a microbatch, rank by rank, of which multi-token
+  /// prediction takes those that are further ahead.
+  virtual at::Tensor prediction_labels(const at::Tensor& labels) { return labels; }
 
   // ---- gradients, optimizer, checkpoint
 

@@ -1,0 +1,43 @@
+#include "workloads/layers/latent_projections.h"
+
+namespace graphproof::workloads {
+
+LatentProjections::LatentProjections(Parameters& parameters, const ModelConfig& config,
+                                     const Layout& layout, const std::string& name,
+                                     DelayedGradients* delayed)
+    : config_(config),
+      layout_(layout),
+      query_down_(parameters, layout, name + ".q_down", config.hidden, config.q_lora_rank(),
+                  config.grad_accumulation_fusion, delayed),
+      key_value_down_(parameters, layout, name + ".kv_down", config.hidden,
+                      config.kv_lora_rank() + config.rotary_width(),
+                      config.grad_accumulation_fusion, delayed),
+      query_norm_(parameters, config, layout, name + ".q_norm", config.q_lora_rank()),
+      key_value_norm_(parameters, config, layout, name + ".kv_norm", config.kv_lora_rank()),
+      query_up_(parameters, layout, name + ".q_up", config.q_lora_rank(),
+                config.heads * config.query_width(), config.qkv_bias,
+                config.grad_accumulation_fusion, delayed),
+      key_value_up_(parameters, layout, name + ".kv_up", config.kv_lora_rank(),
+                    config.heads * 2 * config.head_width(), config.qkv_bias,
+                    config.grad_accumulation_fusion, delayed),
+      up_parameters_(parameters.starting_with(name + ".q_up.")) {
+  for (const at::Tensor& parameter : parameters.starting_with(name + ".kv_up."))
+    up_parameters_.push_back(parameter);
+}
+
+Latents LatentProjections::down(const at::Tensor& x, const ForwardPass& pass) const {
+  const at::Tensor query = query_down_.forward(x, pass);
+  const std::vector<at::Tensor> parts = key_value_down_.forward(x, pass).split_with_sizes(
+      {config_.kv_lora_rank(), config_.rotary_width()}, 1);
+  return {query_norm_.forward(query), key_value_norm_.forward(parts[0]), parts[1]};
+}
+
+UpProjected LatentProjections::up(const Latents& latents, const ForwardPass& pass) const {
+  const std::int64_t heads = config_.heads / layout_.tp;
+  return {query_up_.forward(latents.query, pass).unflatten(1, {heads, config_.query_width()}),
+          key_value_up_.forward(latents.key_value, pass)
+              .unflatten(1, {heads, 2 * config_.head_width()}),
+          enter_tensor_parallel(latents.rotary, layout_)};
+}
+
+}  // namespace graphproof::workloads

@@ -1,0 +1,92 @@
+#include "workloads/model/multi_token_prediction.h"
+
+#include <string>
+#include <utility>
+
+#include "fixtures/comm/collectives.h"
+#include "workloads/layers/context_parallel.h"
+#include "workloads/model/layer_stack.h"
+
+namespace graphproof::workloads {
+namespace {
+
+/// [A] int64: where position p is in a tensor of all positions, rank by rank.
+at::Tensor places_of_positions(const ModelConfig& config, const Layout& layout) {
+  return at::argsort(gathered_positions(config, layout));
+}
+
+/// [B, S] fp32: equal for the positions of this rank that have a token `ahead` positions later than
+/// the next one, and 0 for the others. As with packed sequences (data.h), the sum over the context
+/// parallel ranks is their number.
+at::Tensor weights_ahead(const ModelConfig& config, const Layout& layout, std::int64_t ahead) {
+  const std::int64_t predicted = config.microbatch_size * (config.seq_length - ahead);
+  return own_positions(config, layout)
+             .lt(config.seq_length - ahead)
+             .to(at::kFloat)
+             .repeat({config.microbatch_size, 1}) *
+         (static_cast<double>(layout.cp) / static_cast<double>(predicted));
+}
+
+}  // namespace
+
+MultiTokenPrediction::MultiTokenPrediction(Parameters& parameters, const ModelConfig& config,
+                                           const Layout& layout, const AttentionTables& tables,
+                                           const MambaTables& mamba_tables, at::Device device)
+    : layout_(layout),
+      recompute_(config.recompute.of_prediction_layers() ? config.recompute : RecomputeConfig{}),
+      factor_(config.mtp_loss_scaling_factor / static_cast<double>(config.mtp_num_layers)) {
+  const at::Tensor places = places_of_positions(config, layout),
+                   positions = own_positions(config, layout);
+  const auto ahead = [&](std::int64_t by) {
+    return places.index_select(0, (positions + by).clamp_max(config.seq_length - 1)).to(device);
+  };
+  for (std::int64_t depth = 0; depth < config.mtp_num_layers; ++depth) {
+    const std::string number = std::to_string(depth);
+    const std::int64_t index = config.layers + depth;
+    Norm embedding_norm(parameters, config, layout, "mtp.embedding_norms." + number),
+        hidden_norm(parameters, config, layout, "mtp.hidden_norms." + number);
+    DuplicatedLinear projection(parameters, layout, "mtp.projections." + number, 2 * config.hidden,
+                                config.hidden, config.grad_accumulation_fusion);
+    std::vector<Layer> layer;
+    layer.emplace_back(
+        parameters, config, layout, tables, mamba_tables, device,
+        Layer::Place{.index = index,
+                     .name = config.layer_name(index),
+                     .counter = static_cast<std::size_t>(layout.place(config, index))});
+    depths_.push_back({.embedding_norm = std::move(embedding_norm),
+                       .hidden_norm = std::move(hidden_norm),
+                       .projection = std::move(projection),
+                       .layer = std::move(layer),
+                       .final_norm = Norm(parameters, config, layout, "mtp.final_norms." + number),
+                       .tokens = ahead(depth),
+                       .labels = ahead(depth + 1),
+                       .weights = weights_ahead(config, layout, depth + 1).to(device)});
+  }
+}
+
+at::Tensor MultiTokenPrediction::loss(const at::Tensor& hidden, const at::Tensor& labels,
+                                      const Shared& shared, const ForwardPass& pass) const {
+  const at::Tensor all = pass.faults.prediction_labels(of_all_ranks(labels));
+  at::Tensor x = hidden, sum;
+  for (const Depth& depth : depths_) {
+    const at::Tensor embedded = shared.embed(all.index_select(1, depth.tokens));
+    const at::Tensor both =
+        at::cat({depth.embedding_norm.forward(embedded), depth.hidden_norm.forward(x)}, 1);
+    x = depth.final_norm.forward(
+        run_layers(depth.layer, depth.projection.forward(both, pass), pass, recompute_));
+    const at::Tensor one = shared.loss(x, all.index_select(1, depth.labels), depth.weights);
+    sum = sum.defined() ? sum + one : one;
+  }
+  return sum * factor_;
+}
+
+/// labels [B, S]. Returns those of all context parallel ranks, rank by rank, [B, A].
+at::Tensor MultiTokenPrediction::of_all_ranks(const at::Tensor& labels) const {
+  if (layout_.cp == 1) return labels;
+  return comm::all_gather(labels.contiguous(), layout_.cp_group)
+      .unflatten(0, {layout_.cp, labels.size(0)})
+      .transpose(0, 1)
+      .flatten(1, 2);
+}
+
+}  // namespace graphproof::workloads
