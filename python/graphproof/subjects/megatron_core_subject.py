@@ -408,7 +408,7 @@ def build(case: Case) -> Subject:
                    unobserved=unobserved,
                    # A stage has as many graphs of a layer as microbatches are between their
                    # forward and backward pass: more on the first one than on the last.
-                   captures_alike=case.pp == 1,
+                   captures_alike=case.pp == 1 or case.impl != "local",
                    layer_methods=ways_through_a_layer(case),
                    warming_up=cuda_graphs.is_graph_warmup, close=training.close)
 

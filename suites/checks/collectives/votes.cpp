@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <set>
 #include <span>
+#include <string>
 
 #include "suites/checks/attempt/capture.h"
 #include "suites/checks/attempt/concat.h"
@@ -105,6 +107,14 @@ void judge_codes(Judgement& judgement, const Attempt& attempt, const RankFiles& 
        .why = "ranks that continue without it wait in a collective for ever"});
 }
 
+/// Whether the stages of a pipeline capture different numbers of graphs, so that their ranks vote
+/// once for all captures of an arm: impl local of Megatron-Core has as many graphs of a layer as
+/// microbatches are between their forward and backward pass.
+bool votes_once_an_arm(const Attempt& attempt) {
+  return attempt.axes.text("subject") == "megatron_core" && attempt.axes.text("impl") == "local" &&
+         attempt.axes.integer("pp") > 1;
+}
+
 /// How many votes a rank holds after a phase. Every capture, and every second one of a graph, ends
 /// with a vote of its own, but those
 /// of a vision encoder and of multi-token prediction, which other stages do not have. So do the
@@ -112,6 +122,11 @@ void judge_codes(Judgement& judgement, const Attempt& attempt, const RankFiles& 
 /// from evidence revision 2 on of solo_graph, and, with a limit on times, of paired_graph.
 std::ptrdiff_t votes_wanted(Judgement& judgement, const Attempt& attempt, const RankFiles& files,
                             Phase phase) {
+  if (phase == Phase::capture && votes_once_an_arm(attempt)) {
+    std::set<std::string> arms;
+    for (const CaptureLine& line : judgement.lines<CaptureLine>(files)) arms.insert(line.arm);
+    return std::max<std::ptrdiff_t>(1, std::ssize(arms));
+  }
   if (phase == Phase::capture) {
     const auto all_ranks_capture = [](const auto& line) {
       return !engines::of_one_stage(line.graph);

@@ -32,6 +32,30 @@ json refusal(const char* rule) {
           {"next", "n"}};
 }
 
+/// Leaves each rank the first `count` votes after phase capture.
+void keep_capture_votes(Attempt& attempt, int count) {
+  for (RankFiles& files : attempt.ranks) {
+    auto& lines = files.evidence->lines;
+    int votes = 0;
+    std::erase_if(lines, [&](const Line& line) {
+      return line.kind == "vote" && text(line, "phase") == "capture" && ++votes > count;
+    });
+    set(attempt, {.rank = files.rank, .kind = "end"}, "lines", lines.size() - 1);
+  }
+}
+
+TEST(Votes, StagesWithOtherNumbersOfLocalGraphsVoteOnceAnArm) {
+  const auto result = [](const char* impl, int votes) {
+    return judge_one("D26.votes",
+                     {{"subject", "megatron_core"}, {"impl", impl}, {"pp", 2}, {"microbatches", 4}},
+                     [=](Attempt& a) { keep_capture_votes(a, votes); })
+        .result;
+  };
+  EXPECT_EQ(result("local", 3), record::Result::pass);
+  EXPECT_EQ(result("local", 2), record::Result::fail);
+  EXPECT_EQ(result("transformer_engine", 3), record::Result::fail);
+}
+
 TEST(Votes, Rows) {
   judge_rows(
       "D26.votes", {{"impl", "full_iteration"}, {"tp", 2}},
