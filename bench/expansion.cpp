@@ -13,6 +13,7 @@
 #include "matrix/catalogue/catalogue.h"
 #include "matrix/cover/cover.h"
 #include "matrix/cover/files/model_file.h"
+#include "matrix/cover/model/draw.h"
 #include "matrix/cover/model/oracle.h"
 #include "matrix/cover/model/product.h"
 #include "matrix/input/input_error.h"
@@ -27,12 +28,9 @@ using bench::peak_mb;
 
 constexpr double kLongestWalk_s =
     5;  // of one model; the walk over a product of billions is cut off there
-constexpr std::size_t kDrawn = 200'000;
+constexpr std::size_t kDrawn = 2'000;
 constexpr int kExplained = 300;
 constexpr std::int64_t kExtensionSteps = 20'000;
-constexpr std::uint64_t kMostForChiSquare =
-    3'000'000;  // a model with no more rows than this has few enough to count how often each is
-                // drawn
 
 struct Enough {};
 
@@ -108,12 +106,7 @@ void measure(const std::string& name, const cover::Model& model, bool rows_alone
   walked = cpu_seconds() - began;
 
   began = cpu_seconds();
-  std::vector<cover::Row> drawn;
-  try {
-    drawn = product.sample(kDrawn, 1);
-  } catch (const matrix::InputError& error) {
-    std::cout << name << ": " << error.problem().what << ": " << error.problem().got << "\n";
-  }
+  const std::vector<cover::Row> drawn = cover::draw_rows(model, kDrawn, 1);
   const double sampled = cpu_seconds() - began;
 
   // First values, then pairs, that no valid row has.
@@ -140,42 +133,11 @@ void measure(const std::string& name, const cover::Model& model, bool rows_alone
 
   std::cout << fmt::format(
       "{:<24} {:>12} raw {:>22} valid  counted in {:.3f} s  {:>7.1f} M rows/s ({} rows, check {})  "
-      "{:>6.0f} k draws/s  {} explained, longest {:.2f} ms, mean {:.2f} ms  peak {:.0f} MB\n",
+      "{:>6.1f} k draws/s  {} explained, longest {:.2f} ms, mean {:.2f} ms  peak {:.0f} MB\n",
       name, product.raw().text(), product.valid().text(), counted,
       static_cast<double>(rows) / std::max(walked, 1e-9) / 1e6, rows, sum,
       static_cast<double>(drawn.size()) / std::max(sampled, 1e-9) / 1e3, explained, longest * 1e3,
       explained > 0 ? all / explained * 1e3 : 0.0, peak_mb());
-
-  if (product.valid().exact &&
-      product.valid().rows <= static_cast<long double>(kMostForChiSquare) &&
-      product.valid().rows > 1) {
-    const auto valid = static_cast<std::uint64_t>(product.valid().rows);
-    constexpr int kRounds = 20;  // each draws a tenth of the rows: twice a row on average
-    const std::uint64_t size = valid / 10 + 1;
-    std::vector<std::uint64_t> drawn_rows;  // as numbers of the odometer
-    for (int round = 1; round <= kRounds; ++round)
-      for (const cover::Row& row : product.sample(size, static_cast<std::uint64_t>(round))) {
-        std::uint64_t number = 0;
-        for (std::size_t parameter = 0; parameter < row.size(); ++parameter)
-          number = number * model.parameters[parameter].values.size() +
-                   static_cast<std::uint64_t>(row[parameter]);
-        drawn_rows.push_back(number);
-      }
-    std::sort(drawn_rows.begin(), drawn_rows.end());
-    const double expected = static_cast<double>(size) * kRounds / static_cast<double>(valid);
-    double chi_square = 0;
-    std::uint64_t seen_rows = 0;
-    for (std::size_t begin = 0, end = 0; begin < drawn_rows.size(); begin = end, ++seen_rows) {
-      while (end < drawn_rows.size() && drawn_rows[end] == drawn_rows[begin]) ++end;
-      const double times = static_cast<double>(end - begin);
-      chi_square += (times - expected) * (times - expected) / expected;
-    }
-    chi_square += static_cast<double>(valid - seen_rows) * expected;
-    // Within a round no row is drawn twice, which makes the spread smaller than chance alone by (1
-    // - 1/10).
-    std::cout << fmt::format("{:<24} uniform: chi-square {:.0f} where {:.0f} is expected\n", name,
-                             chi_square, 0.9 * static_cast<double>(valid));
-  }
 
   if (!rows_alone) extend(name, model);
 }

@@ -126,5 +126,29 @@ TEST(EverySetting, MeetsEveryOther) {
   }
 }
 
+// Cases of chance look for false alarms, so each of them has to run, and none may be left out
+// because it is rare: a value that any case has comes first in every few hundredth draw.
+TEST(EverySetting, OccursAmongRandomCasesThatAllRun) {
+  const Machine sim{
+      .device = "sim", .slots = 4, .stack = {{"torch_version", "2.11.0"}, {"sm", "0"}}};
+  MatrixFile file = shipped_matrix_file("random", catalogue());
+  file.profiles.at("random").sample = 3000;
+  const Plan plan = make_plan(file, catalogue(), "random", sim, std::nullopt);
+  EXPECT_EQ(plan.lines.size(), 3000u);
+  std::map<std::string, std::set<std::string>> occurred;
+  for (const record::PlanLine& line : plan.lines) {
+    ASSERT_FALSE(line.skip) << line.name << ": " << line.skip->why;
+    ASSERT_EQ(line.expect.kind, "pass") << line.name;
+    const Case test_case = case_from_json(catalogue().axes, line.axes, "");
+    for (const VaryingAxis& axis : file.axes)
+      occurred[axis.name].insert(value_text(value_of(catalogue().axes, test_case, axis.name)));
+  }
+  for (const VaryingAxis& axis : file.axes)
+    for (const Value& value : axis.values)
+      EXPECT_TRUE(occurred[axis.name].contains(value_text(value)))
+          << axis.name << " = " << value_text(value);
+  EXPECT_EQ(plan.lines, make_plan(file, catalogue(), "random", sim, std::nullopt).lines);
+}
+
 }  // namespace
 }  // namespace graphproof::matrix

@@ -52,10 +52,4 @@ void Expansion::for_each(const std::function<void(ExpandedRow&&)>& row) const {
   product_.for_each([&](const cover::Row& values) { row(expanded(values)); });
 }
 
-std::vector<ExpandedRow> Expansion::sample(std::size_t size, std::uint64_t seed) const {
-  std::vector<ExpandedRow> rows;
-  for (const cover::Row& values : product_.sample(size, seed)) rows.push_back(expanded(values));
-  return rows;
-}
-
 }  // namespace graphproof::matrix

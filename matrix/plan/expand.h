@@ -1,8 +1,7 @@
 // The product of the varying axes under constraints. Its rows are counted without going through
-// them, visited one by one so that memory does not grow with their number, or drawn.
+// them, and visited one by one so that memory does not grow with their number.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -57,9 +56,6 @@ class Expansion {
   /// Calls `row` for every valid row that `where` leaves, in odometer order: the last axis changes
   /// fastest.
   void for_each(const std::function<void(ExpandedRow&&)>& row) const;
-  /// Draws `size` different rows of these, each set of rows with the same probability; all rows if
-  /// there are no more.
-  std::vector<ExpandedRow> sample(std::size_t size, std::uint64_t seed) const;
 
  private:
   ExpandedRow expanded(const cover::Row& row) const;

@@ -159,19 +159,6 @@ TEST_F(ExpandTest, RuleThatReadsTooManyCombinationsIsRefused) {
       << "parts of a rule are read one by one";
 }
 
-TEST_F(ExpandTest, SampleIsOfTheRowsThatTheFilterLeaves) {
-  const MatrixFile file =
-      parse(R"("axes": {"tp": [1, 2, 3], "dp": [1, 2, 4, 8], "dropout": [false, true]})");
-  const Expansion all = expansion(file, "dropout and dp > 1");
-  std::set<std::string> names, drawn;
-  all.for_each([&](ExpandedRow&& row) { names.insert(name(row)); });
-  EXPECT_EQ(names.size(), 6u) << "tp 3 does not divide the heads";
-  for (const ExpandedRow& row : all.sample(4, 1)) drawn.insert(name(row));
-  EXPECT_EQ(drawn.size(), 4u);
-  EXPECT_TRUE(std::includes(names.begin(), names.end(), drawn.begin(), drawn.end()));
-  EXPECT_EQ(all.sample(100, 1).size(), 6u);
-}
-
 // Judges every row of nine matrices by evaluating each condition on the case itself.
 TEST_F(ExpandTest, ProductEqualsBruteForce) {
   for (const std::string require :

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "matrix/cover/cover.h"
+#include "matrix/cover/model/draw.h"
 #include "matrix/cover/model/oracle.h"
 #include "matrix/cover/model/product.h"
 #include "matrix/expression/measured_limit.h"
@@ -42,8 +43,8 @@ class Planner {
       throw InputError({.what = "profile `" + profile_.name + "` can't extend an earlier plan",
                         .got = profile_.cases,
                         .want = "a profile with `cover`",
-                        .why = "a whole product has every row anyway, and a sample stays a fair "
-                               "one only if it is drawn at once",
+                        .why = "a whole product has every row anyway, and rows drawn by another "
+                               "seed are other ones",
                         .next = "leave out --extend, or add \"cover\": 2 to the profile",
                         .place = profile_.place});
     if (profile_.cases == "product")
@@ -196,29 +197,48 @@ class Planner {
     plan_.unknown_rules = counts.unknown;
     if (profile_.cover)
       covering();
+    else if (profile_.sample > 0)
+      sample();
     else
       product(expansion);
     if (choices_.explain && !profile_.cover && expansion.chosen().rows > 0) explain();
   }
 
   void product(const Expansion& expansion) {
-    const auto add_row = [&](ExpandedRow&& row) {
-      PlannedCase planned = maker_.planned(
-          std::move(row.test_case),
-          (profile_.sample > 0 ? "drawn from the product of profile " : "product of profile ") +
-              profile_.name);
-      planned.skip = std::move(row.skip);
-      add(std::move(planned));
-    };
-    if (profile_.sample > 0) {
-      for (ExpandedRow& row : expansion.sample(static_cast<std::size_t>(profile_.sample),
-                                               static_cast<std::uint64_t>(plan_.seed)))
-        add_row(std::move(row));
-      return;
-    }
     if (expansion.chosen().rows > static_cast<long double>(kMostLines))
       too_many(expansion.chosen().text());
-    expansion.for_each(add_row);
+    expansion.for_each([&](ExpandedRow&& row) {
+      PlannedCase planned =
+          maker_.planned(std::move(row.test_case), "product of profile " + profile_.name);
+      planned.skip = std::move(row.skip);
+      add(std::move(planned));
+    });
+  }
+
+  // Draws cases that this machine can run, since most rows of many axes lack some capability.
+  void sample() {
+    if (plan_.valid.rows == plan_.filtered.rows) return;  // the filter leaves nothing to draw
+    const cover::Model model =
+        matrix_model(file_, catalogue_, machine_, filter(), Extent::runnable).model;
+    const std::vector<cover::Row> rows = cover::draw_rows(
+        model, static_cast<std::size_t>(profile_.sample), static_cast<std::uint64_t>(plan_.seed));
+    if (rows.empty()) nothing_runs(model);
+    for (const cover::Row& row : rows)
+      add(maker_.planned(case_of(states_of(row), file_.axes, catalogue_.axes),
+                         "drawn at random for profile " + profile_.name));
+  }
+
+  [[noreturn]] void nothing_runs(const cover::Model& model) const {
+    cover::Oracle oracle(model);
+    throw InputError(
+        {.what = "no case of this product can run on this machine",
+         .got = listed(not_covered(model, oracle, {}).reason) + ", which no row fulfils at once",
+         .want = "at least one row that it can run",
+         .why = "`sample` draws cases that run; without any one of these there would "
+                "be some",
+         .next = "loosen --where, list other values, or leave out `sample` to see "
+                 "every row with the reason of its skip",
+         .place = profile_.place});
   }
 
   void covering() {

@@ -61,7 +61,8 @@ struct Plan {
 /// Makes the plan of a profile. `where` is a further filter, from the command line; if it leaves
 /// nothing, the plan has no lines. Throws InputError for an unknown profile, constraints that
 /// contradict each other (a minimal set of them is named), an axis or a value that no valid row has
-/// on any machine, and for more cases than a plan may have.
+/// on any machine, a profile with `sample` of which no case can run on this machine, and for more
+/// cases than a plan may have.
 Plan make_plan(const MatrixFile& file, const Catalogue& catalogue, std::string_view profile,
                const Machine& machine, const std::optional<Expression>& where,
                const PlanChoices& choices = {});

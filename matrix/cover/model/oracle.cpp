@@ -110,6 +110,13 @@ bool Oracle::solve(std::span<const Cell> cells, std::span<const int> preferred) 
   return true;
 }
 
+void Oracle::exclude(const Row& row) {
+  std::vector<int> other;
+  for (std::size_t parameter = 0; parameter < row.size(); ++parameter)
+    other.push_back(-(hard_->first[parameter] + row[parameter]));
+  hard_->clause(other);
+}
+
 std::vector<int> Oracle::reason(std::span<const Cell> cells) {
   if (named_ == nullptr) named_ = std::make_unique<Encoded>(*model_, true);
   std::vector<int> active;

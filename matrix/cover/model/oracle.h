@@ -24,6 +24,9 @@ class Oracle {
   bool solve(std::span<const Cell> cells, std::span<const int> preferred = {});
   const std::vector<int>& row() const { return row_; }
 
+  /// Makes the rows with these values of the visible parameters invalid for solve().
+  void exclude(const Row& row);
+
   /// Why no valid row has these cells: a minimal set of constraints, as indices in increasing
   /// order. It is empty if a row exists, or if only two negative values exclude it.
   std::vector<int> reason(std::span<const Cell> cells);

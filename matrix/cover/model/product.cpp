@@ -1,14 +1,11 @@
 #include "matrix/cover/model/product.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <numeric>
 #include <set>
 
 #include "matrix/cover/model/oracle.h"
-#include "matrix/cover/model/random.h"
-#include "matrix/input/input_error.h"
 
 namespace graphproof::cover {
 namespace {
@@ -16,8 +13,6 @@ namespace {
 constexpr long double kExactly =
     9223372036854775808.0L;       // 2^63: a long double has every integer below it
 constexpr int kOrderRounds = 30;  // passes of the ordering below, which settles in about ten
-constexpr std::size_t kTriesPerRow =
-    1000;  // of a valid row, if constraints were left out of the diagram
 
 /// At most one negative value in a row, as a constraint.
 Constraint negatives_apart(const Model& model) {
@@ -225,36 +220,6 @@ struct Product::Built {
       row[static_cast<std::size_t>(order[level])] = values[level];
     return row;
   }
-
-  /// Draws a row of the diagram, each with the same probability; nothing if a clause that was left
-  /// out forbids it.
-  std::optional<Row> draw(Random& random) const {
-    Row values(order.size(), 0);
-    Diagram::Node node = root;
-    for (int level = 0; level < diagram.levels(); ++level) {
-      int chosen = 0;
-      if (node == Diagram::kEverything || diagram.level(node) > level) {
-        chosen = random.below(diagram.size(level));
-      } else {
-        const std::span<const Diagram::Node> children = diagram.children(node);
-        // 64 random bits: the probability of a value is off by at most 2^-64.
-        long double at = std::ldexp(static_cast<long double>(random.next()), -64) *
-                         diagram.count_below(node, level);
-        for (std::size_t value = 0; value < children.size(); ++value) {
-          const long double rows = diagram.count_below(children[value], level + 1);
-          if (rows == 0) continue;
-          chosen = static_cast<int>(
-              value);  // the last value that has rows, in case rounding leads past them all
-          if (at < rows) break;
-          at -= rows;
-        }
-        node = children[static_cast<std::size_t>(chosen)];
-      }
-      values[static_cast<std::size_t>(level)] = chosen;
-      if (!left_out.empty() && !allowed(level, values)) return std::nullopt;
-    }
-    return row_of(values);
-  }
 };
 
 Product::Product(const Model& model, std::int64_t steps) : model_(&model) {
@@ -325,38 +290,6 @@ void Product::for_each(const std::function<void(const Row&)>& visit) const {
     visit(values);
   else
     given_->walk(0, given_->root, values, visit);
-}
-
-std::vector<Row> Product::sample(std::size_t size, std::uint64_t seed) const {
-  std::vector<Row> rows;
-  Random random(seed);
-  const RowCount count = valid();
-  if (count.rows < 2 * static_cast<long double>(size)) {
-    // Most rows are wanted: go through all of them and select by Knuth's algorithm S.
-    std::vector<Row> all;
-    for_each([&](const Row& row) { all.push_back(row); });
-    std::size_t wanted = std::min(size, all.size());
-    for (std::size_t at = 0; wanted > 0; ++at) {
-      if (random.next() % (all.size() - at) >= wanted) continue;
-      rows.push_back(std::move(all[at]));
-      --wanted;
-    }
-    return rows;
-  }
-  std::set<Row> drawn;
-  for (std::size_t tries = 0; rows.size() < size; ++tries) {
-    if (tries == (size + 1) * kTriesPerRow)
-      throw matrix::InputError(
-          {.what = "valid rows are too rare to be drawn by chance",
-           .got = std::to_string(rows.size()) + " of " + std::to_string(tries) + " draws",
-           .want = std::to_string(size) + " rows",
-           .why = "the constraints together are too entangled to be counted",
-           .next = "use a covering plan, or loosen what the constraints name together",
-           .place = {}});
-    std::optional<Row> row = counted().draw(random);
-    if (row && drawn.insert(*row).second) rows.push_back(std::move(*row));
-  }
-  return rows;
 }
 
 std::optional<Row> Product::first(std::span<const Cell> cells) const {

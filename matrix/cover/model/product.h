@@ -1,6 +1,5 @@
-// All valid rows of a model: counts them, goes through them in order, or draws some of them. This
-// is for plans that want the whole product or a fair sample of it; a covering array (cover.h) has
-// few rows instead.
+// All valid rows of a model: counts them, or goes through them in order. This is for plans that
+// want the whole product; a covering array (cover.h) has few rows instead, and draw.h draws some.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -56,11 +55,6 @@ class Product {
   /// memory does not depend on the number of rows; nor does the time between two rows, if valid()
   /// is exact.
   void for_each(const std::function<void(const Row&)>& visit) const;
-
-  /// Draws `size` different valid rows, each set of rows with the same probability; all rows if
-  /// there are no more. They are in the order of drawing, unless most rows are drawn. Throws
-  /// InputError if valid() is only a bound and valid rows are too rare to be drawn by chance.
-  std::vector<Row> sample(std::size_t size, std::uint64_t seed) const;
 
   /// The first valid row in odometer order that has these cells.
   std::optional<Row> first(std::span<const Cell> cells) const;

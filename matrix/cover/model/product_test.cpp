@@ -4,8 +4,6 @@
 #include <rapidcheck.h>
 
 #include <algorithm>
-#include <map>
-#include <set>
 
 #include "matrix/cover/model/oracle.h"
 
@@ -101,7 +99,6 @@ TEST(Product, CountsAndRowsAreThoseOfAWalkOverAllRows) {
               rows, [&](const Row& row) { return row[i] == static_cast<int>(value); });
           if (product.valid().exact || held) RC_ASSERT((product.held()[i][value] != 0) == held);
         }
-      if (product.valid().exact) RC_ASSERT(product.sample(rows.size() + 1, 7) == rows);
     }
   }));
 }
@@ -157,47 +154,6 @@ TEST(Product, NumbersBeyondSixtyFourBitsAreRoundedAndMarked) {
   EXPECT_EQ(Product(model).valid().text(), "9");
 }
 
-// 58 of 108 rows are valid. If each set of rows has the same probability, so has each row:
-// chi-square stays below 95.8, its 99.9 % quantile for 57 degrees of freedom, whether one row is
-// drawn or most of them.
-TEST(Product, EveryRowIsDrawnAsOftenAsAnother) {
-  Model model = model_of({3, 4, 3, 3});
-  model.constraints.push_back(
-      {"a", {{{0, 0, false}, {1, 0, true}}, {{2, 2, false}, {3, 1, true}, {1, 1, true}}}});
-  model.constraints.push_back({"b", {{{0, 1, false}, {3, 2, false}}}});
-  const std::vector<Row> rows = by_hand(model).first;
-  ASSERT_EQ(rows.size(), 58u);
-  const Product product(model);
-  const struct {
-    std::size_t size;
-    int draws;
-  } tests[] = {{1, 58'000}, {30, 2'000}};
-  for (const auto& test : tests) {
-    std::map<Row, int> times;
-    for (int seed = 1; seed <= test.draws; ++seed)
-      for (const Row& row : product.sample(test.size, static_cast<std::uint64_t>(seed)))
-        ++times[row];
-    const double expected = static_cast<double>(test.size) * test.draws / 58;
-    double chi_square = 0;
-    for (const Row& row : rows)
-      chi_square += (times[row] - expected) * (times[row] - expected) / expected;
-    EXPECT_LT(chi_square, 95.8) << test.size;
-    EXPECT_EQ(times.size(), rows.size());
-  }
-}
-
-TEST(Product, OneSeedDrawsTheSameRowsAndNoneTwice) {
-  Model model = model_of(std::vector<int>(20, 3));
-  model.constraints.push_back({"a", {{{0, 0, true}, {19, 2, true}}}});
-  const Product product(model);
-  const std::vector<Row> rows = product.sample(1000, 5);
-  EXPECT_EQ(rows, product.sample(1000, 5));
-  EXPECT_NE(rows, product.sample(1000, 6));
-  EXPECT_EQ(std::set<Row>(rows.begin(), rows.end()).size(), 1000u);
-  EXPECT_TRUE(std::ranges::all_of(
-      rows, [&](const Row& row) { return fulfils(model.constraints[0], row); }));
-}
-
 TEST(Product, ContradictionHasNoRow) {
   Model model = model_of({2, 2});
   model.constraints.push_back({"a", {{{0, 0, true}}}});
@@ -205,7 +161,6 @@ TEST(Product, ContradictionHasNoRow) {
   const Product product(model);
   EXPECT_EQ(product.valid().rows, 0);
   EXPECT_TRUE(walked(product).empty());
-  EXPECT_TRUE(product.sample(3, 1).empty());
   EXPECT_FALSE(product.first({}).has_value());
 }
 
