@@ -446,7 +446,7 @@ const std::vector<Folder>& folders() {
        {}},
       {"workloads/faults",
        "The planted faults: one class for each, in files by topic.",
-       {"fixtures/device/faults", "workloads/engines/decoding", "workloads/engines/modules"},
+       {"fixtures/device/faults", "workloads/engines/decoding", "workloads/engines/step"},
        {}},
       {"workloads/faults/hooks",
        "The hooks through which a planted fault changes what the product code does.",

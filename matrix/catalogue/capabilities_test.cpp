@@ -34,13 +34,17 @@ TEST_F(CapabilitiesTest, MissingPartIsNamedWithItsValue) {
       missing(
           "impl=full_iteration,model=moe,experts=4,topk=2,dispatch=dropless,dispatcher=alltoall"),
       std::vector<std::string>{
-          "dispatch=dropless, impl=full_iteration, modules=[]: in the middle of a layer the host "
-          "reads how many tokens an expert has, which no graph can contain"});
+          "dispatch=dropless, dispatcher=alltoall, impl=full_iteration, modules=[]: in the middle of "
+          "a layer the host reads how many tokens an expert has, which no graph can contain"});
   EXPECT_EQ(missing("model=moe,experts=4,topk=2,dispatch=paged_stash,dispatcher=flex"),
-            (std::vector<std::string>{
-                "experts=4, dispatch=paged_stash: this treatment of tokens over capacity is not "
-                "built yet",
-                "experts=4, dispatcher=flex: this token dispatcher is not built yet"}));
+            std::vector<std::string>{
+                "dispatch=paged_stash, ep=1, experts=4, topk=2: the load of experts is nearly even "
+                "then, so no buffer of 1.25 times an even share overflows"});
+  EXPECT_EQ(missing("ep=2,dp=2,model=moe,experts=4,topk=2,dispatch=paged_stash,dispatcher=flex"),
+            std::vector<std::string>());
+  EXPECT_EQ(missing("impl=local,model=moe,experts=4,topk=2,dispatch=dropless,dispatcher=flex"),
+            std::vector<std::string>())
+      << "no host reads a number of tokens, so a graph may hold the whole layer";
   EXPECT_EQ(missing("dp=2,etp=2,linear_bias=true,model=moe,experts=4,topk=2,dispatch=drop_and_pad,"
                     "dispatcher=alltoall"),
             std::vector<std::string>{

@@ -125,6 +125,14 @@ TEST_F(PlanTest, LayoutsHasEveryEngineAndEveryRecomputeOnEveryLayoutOfUpToFourRa
       "in the middle of a layer the host reads how many tokens an expert has, which no graph can "
       "contain",
       "the allgather dispatcher has no capacity and no separate preprocessing",
+      "the flex dispatcher sends every token to its experts and pads none to a capacity",
+      "only the flex dispatcher counts on the device what arrives in buffers of a fixed size",
+      "a step that lacked room runs again as a whole, after its graph and ahead of the optimizer, "
+      "as upstream does it around full_iteration",
+      "the load of experts is nearly even then, so no buffer of 1.25 times an even share overflows",
+      "only the ranks of a stage tell each other that a step lacked room",
+      "a run that is discarded has already moved the corrections of routers and the scales of "
+      "delayed fp8",
       "this model has no such module, so nothing would be recomputed"};
   EXPECT_EQ(plan.covering->not_covered_left_out, 0);
   for (const NotCovered& one : plan.covering->not_covered) {

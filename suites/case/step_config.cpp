@@ -153,9 +153,9 @@ constexpr std::array kInferenceScopes{
     Word<engines::InferenceScope>{"block", engines::InferenceScope::block}};
 // "none" is the value for a model without experts. Rules refuse combinations that make no sense.
 constexpr std::array kDropless{Word<bool>{"none", false}, Word<bool>{"drop_and_pad", false},
-                               Word<bool>{"dropless", true}};
+                               Word<bool>{"dropless", true}, Word<bool>{"paged_stash", true}};
 constexpr std::array kGathers{Word<bool>{"none", false}, Word<bool>{"alltoall", false},
-                              Word<bool>{"allgather", true}};
+                              Word<bool>{"flex", false}, Word<bool>{"allgather", true}};
 
 template <class Words>
 auto meaning_of(const Words& words, const char* axis, const std::string& text) {
@@ -292,6 +292,8 @@ StepConfig step_config(const matrix::AxisTable& axes, const matrix::Case& test_c
       .topk = integer("topk"),
       .dropless = meaning_of(kDropless, "dispatch", text("dispatch")),
       .gather_tokens = meaning_of(kGathers, "dispatcher", text("dispatcher")),
+      .flex = text("dispatcher") == "flex",
+      .paged_stash = text("dispatch") == "paged_stash",
       .router_aux_loss = boolean("router_aux_loss"),
       .router_z_loss = boolean("router_z_loss"),
       .router_score_correction = boolean("router_score_correction"),

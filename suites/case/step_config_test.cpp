@@ -193,15 +193,26 @@ TEST_F(StepConfigTest, RefusesAnAxisThatItWouldIgnore) {
 }
 
 TEST_F(StepConfigTest, RefusesAValueThatItDoesNotImplement) {
-  for (const auto& [name, wanted] :
-       {std::pair{"precision=mxfp8",
-                  "precision; got mxfp8; want fp32 or bf16 or fp16 or fp8_delayed or fp8_current"},
-        std::pair{"dispatch=paged_stash",
-                  "dispatch; got paged_stash; want none or drop_and_pad or dropless"},
-        std::pair{"dispatcher=flex", "dispatcher; got flex; want none or alltoall or allgather"}}) {
-    const std::string message = refusal(name, {});
-    EXPECT_NE(message.find(wanted), std::string::npos) << message;
-  }
+  const std::string message = refusal("precision=mxfp8", {});
+  EXPECT_NE(
+      message.find("precision; got mxfp8; want fp32 or bf16 or fp16 or fp8_delayed or fp8_current"),
+      std::string::npos)
+      << message;
+}
+
+TEST_F(StepConfigTest, APagedStashIsADroplessDispatchWithTheFlexDispatcher) {
+  const std::string experts = "dp=2,ep=2,model=moe,experts=4,topk=2,";
+  const auto model = [&](const std::string& dispatch) {
+    return config_of((experts + dispatch).c_str(),
+                     {.world_size = 2, .rank = 0, .local_rank = 0, .from = "test"})
+        .model;
+  };
+  const auto alltoall = model("dispatch=dropless,dispatcher=alltoall"),
+             flex = model("dispatch=dropless,dispatcher=flex"),
+             stash = model("dispatch=paged_stash,dispatcher=flex");
+  EXPECT_TRUE(alltoall.dropless && flex.dropless && stash.dropless);
+  EXPECT_TRUE(!alltoall.flex && flex.flex && stash.flex);
+  EXPECT_TRUE(!alltoall.paged_stash && !flex.paged_stash && stash.paged_stash);
 }
 
 TEST_F(StepConfigTest, PutsExpertParallelRanksNextToEachOtherAmongTheDataParallelOnes) {

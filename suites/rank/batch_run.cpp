@@ -17,6 +17,7 @@
 #include "suites/arms/arms.h"
 #include "suites/arms/divergence.h"
 #include "suites/arms/infinity.h"
+#include "suites/arms/paged_stash.h"
 #include "suites/arms/paired_blocks.h"
 #include "suites/arms/shape_buckets.h"
 #include "suites/arms/soak.h"
@@ -117,6 +118,7 @@ void run_arms(const CaseParts& parts, CaseState& state) {
   scope.section(Phase::replay, [&] { run_free(parts, state.inputs, eager_a, state.kept); });
   if (parts.config.shape_buckets > 0)
     scope.section(Phase::replay, [&] { run_shape_buckets(parts); });
+  if (parts.config.model.paged_stash) scope.section(Phase::replay, [&] { run_paged_stash(parts); });
   scope.section(Phase::compare, [] {});
   scope.section(Phase::replay, [&] {
     keep_last(parts, state.kept);

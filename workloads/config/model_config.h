@@ -53,7 +53,9 @@ struct ModelConfig {
   bool hybrid = false;   // layers 0, 2, 4 ... are mamba layers
   /// Routed experts in a layer (0: a dense model), and how many of them each token uses.
   std::int64_t experts = 0, topk = 0;
-  bool dropless = false, gather_tokens = false;  // how tokens reach the experts: moe.h
+  /// How tokens reach the experts: moe.h. `flex` and `gather_tokens` are ways of a dropless
+  /// dispatch. With paged_stash an engine may limit its buffers (paged_stash.h).
+  bool dropless = false, gather_tokens = false, flex = false, paged_stash = false;
   bool router_aux_loss = false, router_z_loss = false, router_score_correction = false;  // moe.h
   bool shared_expert = false;          // in addition to the routed ones, of the same inner size
   bool shared_expert_overlap = false;  // shared_expert_stream.h

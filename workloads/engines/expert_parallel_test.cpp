@@ -94,7 +94,9 @@ std::vector<ModelConfig> dropless_experts() {
   carried.router_aux_loss = carried.router_z_loss = true;
   ModelConfig gathered = carried;
   gathered.gather_tokens = gathered.router_score_correction = true;
-  return {carried, gathered};
+  ModelConfig flex = carried;
+  flex.flex = true;
+  return {carried, gathered, flex};
 }
 
 TEST(ExpertParallel, DroplessLossesAndGradientsEqualTheSingleRankModel) {
@@ -114,7 +116,9 @@ std::vector<ModelConfig> balanced_experts() {
   carried.dropless = true;
   ModelConfig gathered = carried;
   gathered.gather_tokens = true;
-  return {capped, carried, gathered};
+  ModelConfig flex = carried;
+  flex.flex = true;
+  return {capped, carried, gathered, flex};
 }
 
 TEST(ExpertParallel, RanksWithPartsOfASequenceAndOfAnExpertEqualTheSingleRankModel) {
@@ -122,9 +126,10 @@ TEST(ExpertParallel, RanksWithPartsOfASequenceAndOfAnExpertEqualTheSingleRankMod
   const double bound = 256 * std::pow(2.0, -24) * 2 * (10.0 * 2 + 3);
   spread(balanced_experts(), kSplitExpertLayouts,
          [&](const ModelConfig& config, const Layout& layout, const std::string& name) {
-           const std::string dispatch = config.gather_tokens ? "gathered"
-                                        : config.dropless    ? "dropless"
-                                                             : "drop and pad";
+           const std::string dispatch = config.flex            ? "flex"
+                                        : config.gather_tokens ? "gathered"
+                                        : config.dropless      ? "dropless"
+                                                               : "drop and pad";
            SCOPED_TRACE(dispatch + " " + name);
            expect_equals_single_rank(config, layout, bound);
          });
@@ -287,6 +292,30 @@ TEST(ExpertParallel, GraphsOfModulesReplayBitForBitInEveryCutOfTheExperts) {
   });
 }
 
+// Nothing waits for the host, so graphs may hold the dispatch and the experts too.
+TEST(ExpertParallel, GraphsHoldAFlexDispatchAndReplayBitForBit) {
+  using workloads::ModuleKind;
+  ModelConfig config = small(dropless_experts().back());
+  config.dropout = 0.1;
+  ModelConfig recomputed = config;
+  recomputed.recompute.parts = {workloads::RecomputedPart::moe_act,
+                                workloads::RecomputedPart::mlp_norm};
+  const std::vector<EngineConfig> engines = {{.impl = "full_iteration", .warmup_steps = 1},
+                                             {.impl = "manual", .warmup_steps = 1},
+                                             {.impl = "local", .warmup_steps = 1},
+                                             {.impl = "transformer_engine", .warmup_steps = 1},
+                                             {.impl = "callables", .warmup_steps = 1}};
+  for (const ModelConfig& model : {config, recomputed})
+    spread(engines, kExpertLayouts, [&](const EngineConfig& engine, const Layout& layout) {
+      TwinSteps twins(model, layout, engine);
+      for (std::int64_t i = 0; i < 3; ++i)
+        EXPECT_EQ(difference(twins.step(i)), "") << engine.impl << " step " << i;
+      EXPECT_GT(twins.graph->counters().replays, 0) << engine.impl;
+      EXPECT_EQ(twins.witness.canaries, 0) << engine.impl;
+      twins.graph->drop_graphs();
+    });
+}
+
 /// Dropless and with a capacity, small enough for many replays.
 std::vector<ModelConfig> overlapped_experts() {
   ModelConfig capped = small(experts());
@@ -294,7 +323,9 @@ std::vector<ModelConfig> overlapped_experts() {
   capped.shared_expert_overlap = true;
   ModelConfig carried = capped;
   carried.dropless = true;
-  return {capped, carried};
+  ModelConfig flex = carried;
+  flex.flex = true;
+  return {capped, carried, flex};
 }
 
 TEST(SharedExpertOverlap, ChangesNoBitOfLossesAndGradients) {

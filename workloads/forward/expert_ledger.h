@@ -44,6 +44,18 @@ class ExpertLedger {
     carried_.select(0, layout_.expert_place(config_, layer)).add_(carried.sum({0}));
   }
 
+  /// Of the flex dispatcher, whose receivers may lack room: adds to the assignments that `layer`
+  /// carries, more [E] int64, which may be negative.
+  void carries(std::int64_t layer, const at::Tensor& more) const {
+    carried_.select(0, layout_.expert_place(config_, layer)).add_(more);
+  }
+  /// Counts the assignments of one dispatch that find no room at their receivers: lost [] int64.
+  void lost(std::int64_t layer, const at::Tensor& lost) const {
+    const std::int64_t place = layout_.expert_place(config_, layer);
+    dropped_.select(0, place).add_(lost);
+    overflowed_.select(0, place).add_(lost.gt(0));
+  }
+
   /// The counts of the last step for this rank's tokens and the L expert layers of its stage,
   /// int64: "experts:assigned" and "experts:carried" [L, E], "experts:dropped" [L], and
   /// "experts:overflowed" [L], the number of microbatches in which something was dropped. Empty for

@@ -8,6 +8,7 @@
 #include "fixtures/tensors/torch.h"
 #include "workloads/faults/hooks/fault_hooks.h"
 #include "workloads/forward/dropout.h"
+#include "workloads/forward/expert_buffers.h"
 #include "workloads/forward/expert_ledger.h"
 #include "workloads/forward/module_runner.h"
 #include "workloads/forward/module_runs.h"
@@ -35,12 +36,15 @@ struct ForwardPass {
   ModuleRuns& module_runs;
   const RecomputeLedger& recomputes;
   const ExpertLedger& experts;
+  const ExpertBuffers& expert_buffers;
   const RouterBias& router_bias;
   /// [] fp32, static: the gradient with which the backward of the microbatch's loss starts. Also
   /// scales the gradients of the losses that routers add.
   const at::Tensor& root_gradient;
   /// [B, A] int64: the documents of packed sequences (data.h). An extra input of captured parts.
   at::Tensor documents = {};
+  /// [E] fp32: added to the logits of routers (data.h); undefined without paged_stash.
+  at::Tensor expert_pull = {};
   ParameterGather* gather = nullptr;        // null: all parameters are complete
   const Fp8Weights* fp8_weights = nullptr;  // null: products use the weights themselves
   at::Tensor fp8_kept = {};                 // with_kept_scales(); else undefined

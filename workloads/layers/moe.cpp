@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "fixtures/comm/collectives.h"
 #include "workloads/forward/recompute.h"
@@ -42,6 +43,11 @@ at::Tensor shares_of(const at::Tensor& scores) {
   return scores / (scores.sum({1}, /*keepdim=*/true) + 1e-20);
 }
 
+/// What the undefined rows of the flex dispatcher's buffers hold.
+double undefined_rows(const ForwardPass& pass) {
+  return pass.recording ? std::numeric_limits<double>::quiet_NaN() : 0;
+}
+
 /// Returns x, and makes `loss` [] a part of the differentiated loss, with the gradient `root`.
 struct WithLoss : torch::autograd::Function<WithLoss> {
   static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x,
@@ -70,6 +76,11 @@ Moe::Moe(Parameters& parameters, const ModelConfig& config, const Layout& layout
     place_by_share_ = inverse_permutation(by_share_.unsqueeze(0)).squeeze(0);
   }
   expert_ids_ = at::arange(experts, at::kLong).to(device);
+  if (config.flex)
+    row_numbers_ =
+        at::arange(std::max(layout.etp * layout.ep * tokens * shares() * config.topk, experts),
+                   at::kLong)
+            .to(device);
   router_ = parameters.create(name + ".router.weight", {experts, config.hidden}, whole(layout),
                               weight_distribution(config.hidden, 1.0));
   if (config.shared_expert) {
@@ -99,6 +110,7 @@ Moe::Moe(Parameters& parameters, const ModelConfig& config, const Layout& layout
 
 Routing Moe::route(const at::Tensor& hidden, const ForwardPass& pass) const {
   at::Tensor logits = at::mm(hidden.to(at::kFloat), router_.to(at::kFloat).t());  // [N, E]
+  if (pass.expert_pull.defined()) logits = logits + pass.expert_pull;
   if (config_.router_z_loss)
     logits = WithLoss::apply(
         logits,
@@ -195,7 +207,11 @@ Dispatch Moe::preprocess(const at::Tensor& hidden, const Routing& routing,
     }
     own = own.unsqueeze(2).eq(expert_ids_);  // [N, K, E] bool
     if (config_.dropless) counts = own.flatten(0, 1).sum({0});
-    if (!pass.again) pass.experts.dispatched(layer_, routing.carried);
+    if (!pass.again) {
+      pass.experts.dispatched(layer_, routing.carried);
+      // Carried once they have a place at their receivers: pack().
+      if (config_.flex) pass.experts.carries(layer_, -counts);
+    }
   }
   return {.tokens = at::index(hidden, {tokens}),
           .slots = slots,
@@ -305,12 +321,27 @@ at::Tensor Moe::product(const at::Tensor& x, const UsedWeight& weight,
                   : at::bmm(x, weight.tensor.transpose(1, 2));
 }
 
-at::Tensor Moe::pack(const at::Tensor& tokens, const at::Tensor& counts, SplitSizes& sizes) const {
+at::Tensor Moe::pack(const at::Tensor& tokens, const at::Tensor& counts, const ForwardPass& pass,
+                     SplitSizes& sizes) const {
   if (!counts.defined()) return tokens;
   const std::int64_t ranks = layout_.ep;
-  const at::Tensor of_ep = ranks == 1 ? counts : comm::all_gather(counts, layout_.ep_group);
-  sizes.rows =
-      gather_over_etp(of_ep).cpu().view({layout_.etp, ranks, ranks, config_.experts / ranks});
+  const at::Tensor of_all =
+      gather_over_etp(ranks == 1 ? counts : comm::all_gather(counts, layout_.ep_group));
+  if (config_.flex) {
+    const FlexPlacement& placement = sizes.flex.emplace(
+        of_all.view({layout_.etp * ranks, ranks, config_.experts / ranks}), row_numbers_,
+        FlexPlacement::Sizes{.rows = tokens.size(0),
+                             .capacity = pass.expert_buffers.rows(),
+                             .sender = layout_.etp_rank * ranks + layout_.ep_rank,
+                             .receiver = layout_.ep_rank});
+    if (!pass.again) {
+      pass.experts.carries(layer_, placement.carried());
+      pass.experts.lost(layer_, (counts - placement.carried()).sum());
+      pass.expert_buffers.arrived(placement.needed());
+    }
+    return placement.slots(tokens, undefined_rows(pass));
+  }
+  sizes.rows = of_all.cpu().view({layout_.etp, ranks, ranks, config_.experts / ranks});
   sizes.largest = sizes.rows.sum({3}).max().item<std::int64_t>();
   std::vector<at::Tensor> pieces;
   for (std::int64_t to = 0, first = 0; to < ranks; ++to) {
@@ -354,7 +385,15 @@ at::Tensor Moe::dropless_forward(const at::Tensor& arrived, const SplitSizes& si
   return at::cat(back);
 }
 
+at::Tensor Moe::flex_forward(const at::Tensor& arrived, const FlexPlacement& placement,
+                             const ForwardPass& pass) const {
+  const double undefined = undefined_rows(pass);
+  const at::Tensor inputs = placement.of_experts(placement.received(arrived, undefined));
+  return placement.returned(placement.of_rows(padded_experts(inputs, pass)), undefined);
+}
+
 at::Tensor Moe::unpack(const at::Tensor& rows, const SplitSizes& sizes) const {
+  if (sizes.flex) return sizes.flex->rows(rows);
   if (!sizes.rows.defined()) return rows;
   std::vector<at::Tensor> pieces;
   for (std::int64_t from = 0; from < layout_.ep; ++from)
@@ -395,7 +434,7 @@ at::Tensor Moe::gathered_experts(const at::Tensor& hidden, const Routing& routin
 at::Tensor Moe::experts(const at::Tensor& tokens, const at::Tensor& counts,
                         const ForwardPass& pass) const {
   SplitSizes sizes;
-  const at::Tensor arrived = exchange(pack(tokens, counts, sizes));
+  const at::Tensor arrived = exchange(pack(tokens, counts, pass, sizes));
   return unpack(exchange(expert_forward(arrived, sizes, pass)), sizes);
 }
 
@@ -403,6 +442,8 @@ at::Tensor Moe::expert_forward(const at::Tensor& arrived, const SplitSizes& size
                                const ForwardPass& pass) const {
   if (sizes.rows.defined())
     return reduce_over_etp(dropless_forward(gather_over_etp(arrived), sizes, pass), pass);
+  if (sizes.flex)
+    return reduce_over_etp(flex_forward(gather_over_etp(arrived), *sizes.flex, pass), pass);
   const std::int64_t mine = config_.experts / layout_.ep, senders = layout_.etp * layout_.ep;
   const std::int64_t rows = shares() * capacity_, hidden = config_.hidden;
   // The experts are on the ranks in order, so each rank gets an equal part of the rows. The rows
@@ -411,14 +452,20 @@ at::Tensor Moe::expert_forward(const at::Tensor& arrived, const SplitSizes& size
                                    .view({senders, mine, rows, hidden})
                                    .transpose(0, 1)
                                    .reshape({mine, senders * rows, hidden});
-  at::Tensor inner =
-      product(of_expert, used_weight(up_, pass), up_.grad());  // [E/P, T*P*C, F/T or 2*F/T]
+  return reduce_over_etp(padded_experts(of_expert, pass)
+                             .view({mine, senders, rows, hidden})
+                             .transpose(0, 1)
+                             .reshape({-1, hidden}),
+                         pass);
+}
+
+/// Runs this rank's experts on equally many rows each. inputs [E/P, n, H]; returns the same shape.
+at::Tensor Moe::padded_experts(const at::Tensor& inputs, const ForwardPass& pass) const {
+  at::Tensor inner = product(inputs, used_weight(up_, pass), up_.grad());  // [E/P, n, F/T or 2*F/T]
   if (up_bias_.defined()) inner = inner + up_bias_;
-  at::Tensor result =
-      product(activated(inner, pass), used_weight(down_, pass), down_.grad());  // [E/P, T*P*C, H]
-  if (down_bias_.defined()) result = result + down_bias_;
-  return reduce_over_etp(
-      result.view({mine, senders, rows, hidden}).transpose(0, 1).reshape({-1, hidden}), pass);
+  const at::Tensor result =
+      product(activated(inner, pass), used_weight(down_, pass), down_.grad());  // [E/P, n, H]
+  return down_bias_.defined() ? result + down_bias_ : result;
 }
 
 at::Tensor Moe::combine(const at::Tensor& results, const at::Tensor& slots,

@@ -2,7 +2,7 @@
 // for each token. The experts are split over P expert parallel ranks, and each expert over T expert
 // tensor parallel ranks, as an MLP is over tensor parallel ranks. The T ranks have different
 // tokens, so before the experts they gather the tokens that arrived at any of them, and after the
-// experts they reduce and scatter the partial sums. Tokens travel to the experts and back in three
+// experts they reduce and scatter the partial sums. Tokens travel to the experts and back in four
 // ways:
 //   drop and pad  An expert takes at most C tokens and is padded to C, so all shapes are fixed, and
 //                 a graph may hold the whole layer. All-to-all.
@@ -10,6 +10,13 @@
 //                 expert has, so exchanges and experts are eager; a graph may hold the router and
 //                 the preprocessing. All-to-all, in which each part is padded to the largest part
 //                 of any pair of ranks, a number that all of them know.
+//   flex          Also dropless. The numbers of tokens stay on the device, and every buffer has a
+//                 fixed size (flex_placement.h), so a graph may hold the whole layer. All-to-all of
+//                 slots that hold all of a rank's rows. The receive buffers hold the rows of all
+//                 ranks, unless an engine limits them (expert_buffers.h); rows without a place are
+//                 counted as dropped. Undefined rows hold NaN in a capture and zero in eager steps,
+//                 so that an influence of them shows. Every expert computes all rows of the buffer,
+//                 with zeros in place of those of other experts.
 //   gathered      Also dropless. Every rank gathers all tokens of its group and uses those of its
 //                 experts; the results are reduced and scattered. A graph may hold the router.
 //
@@ -29,6 +36,7 @@
 
 #include "fixtures/tensors/torch.h"
 #include "workloads/forward/forward_pass.h"
+#include "workloads/layers/flex_placement.h"
 #include "workloads/layers/mlp.h"
 #include "workloads/parameters/parameters.h"
 
@@ -51,12 +59,13 @@ struct Dispatch {
 };
 
 /// How many rows the ranks send to each other, if dropless. Made by pack() and used by the later
-/// pieces of experts().
+/// pieces of experts(). With the flex dispatcher only `flex` is set.
 struct SplitSizes {
   /// [T, P, P, E/P] int64 on the host: rows from each sender (its rank in etp, then in ep) to each
   /// receiver in ep, by expert. Undefined with drop and pad.
   at::Tensor rows;
   std::int64_t largest = 0;  // the largest number of rows from one rank to another
+  std::optional<FlexPlacement> flex = {};
 };
 
 /// The router, the shared expert and the routed experts of one layer. Methods enqueue on the
@@ -92,14 +101,16 @@ class Moe {
                       const ForwardPass& pass) const;
   /// To the experts, through them and back: tokens [R, H] to results [R, H] in the same order. An
   /// all-to-all over the group ep each way, and around the experts an all-gather and a
-  /// reduce-scatter over etp. If there are counts, the host waits for them.
+  /// reduce-scatter over etp. If there are counts, the host waits for them, except with the flex
+  /// dispatcher.
   at::Tensor experts(const at::Tensor& tokens, const at::Tensor& counts,
                      const ForwardPass& pass) const;
   /// The pieces of experts(), for a caller that does the exchanges itself: pack() makes the rows to
   /// send, exchange() is the all-to-all in either direction, expert_forward() runs this rank's
   /// experts, and unpack() returns the results [R, H]. The rows for each rank of ep are equally
   /// many; the gradient of exchange() is exchange().
-  at::Tensor pack(const at::Tensor& tokens, const at::Tensor& counts, SplitSizes& sizes) const;
+  at::Tensor pack(const at::Tensor& tokens, const at::Tensor& counts, const ForwardPass& pass,
+                  SplitSizes& sizes) const;
   at::Tensor exchange(const at::Tensor& rows) const;
   at::Tensor expert_forward(const at::Tensor& arrived, const SplitSizes& sizes,
                             const ForwardPass& pass) const;
@@ -119,6 +130,9 @@ class Moe {
                                       const ForwardPass& pass) const;
   at::Tensor dropless_forward(const at::Tensor& arrived, const SplitSizes& sizes,
                               const ForwardPass& pass) const;
+  at::Tensor flex_forward(const at::Tensor& arrived, const FlexPlacement& placement,
+                          const ForwardPass& pass) const;
+  at::Tensor padded_experts(const at::Tensor& inputs, const ForwardPass& pass) const;
   at::Tensor product(const at::Tensor& x, const UsedWeight& weight, const at::Tensor& main_gradient,
                      std::optional<std::int64_t> expert = std::nullopt) const;
   at::Tensor activated(const at::Tensor& inner, const ForwardPass& pass) const;
@@ -137,6 +151,7 @@ class Moe {
   /// [N] int64: the tokens share by share, and the place of each token in that order. Undefined for
   /// one share.
   at::Tensor by_share_, place_by_share_;
+  at::Tensor row_numbers_;   // [T * P * N * K] int64: 0, 1, 2 ...; only with the flex dispatcher
   at::Tensor router_;        // [E, H]
   std::vector<Mlp> shared_;  // one or none
   std::vector<at::Tensor> shared_parameters_;

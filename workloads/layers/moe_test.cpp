@@ -81,9 +81,19 @@ TEST(Moe, DroplessDispatchesCarryEveryAssignmentAndAgree) {
   dropless.dropless = true;
   ModelConfig gathered = dropless;
   gathered.gather_tokens = true;
-  Bench carried(dropless), picked(gathered);
-  EXPECT_NEAR(carried.mean_loss(), picked.mean_loss(), 1e-6);
-  for (Bench* bench : {&carried, &picked}) {
+  ModelConfig flex = dropless;
+  flex.flex = true;
+  Bench carried(dropless), picked(gathered), placed(flex);
+  const double loss = carried.mean_loss();
+  EXPECT_NEAR(loss, picked.mean_loss(), 1e-6);
+  EXPECT_NEAR(loss, placed.mean_loss(), 1e-6);
+  for (std::size_t i = 0; i < carried.step.gradients().size(); ++i) {
+    const auto want = on_host(carried.step.gradients()[i].tensor),
+               got = on_host(placed.step.gradients()[i].tensor);
+    for (std::size_t element = 0; element < want.size(); ++element)
+      EXPECT_NEAR(got[element], want[element], 1e-6) << carried.step.gradients()[i].name;
+  }
+  for (Bench* bench : {&carried, &picked, &placed}) {
     const auto ledger = bench->ledgers();
     EXPECT_EQ(ledger.at("experts:carried"), ledger.at("experts:assigned"));
     EXPECT_EQ(sum(ledger.at("experts:carried")),

@@ -86,7 +86,7 @@ std::vector<at::Tensor> Layer::before_experts(const at::Tensor& x, const Forward
   const auto dispatch = preprocess_part({routed[1], routed[2], routed[3]}, pass);
   routing.slots = dispatch[1];
   std::vector<at::Tensor> tensors{
-      routed[0], moe_->pack(dispatch[0], counts_of(dispatch), routing.sizes), dispatch[2]};
+      routed[0], moe_->pack(dispatch[0], counts_of(dispatch), pass, routing.sizes), dispatch[2]};
   if (routed.size() > 4) tensors.push_back(routed[4]);
   return tensors;
 }

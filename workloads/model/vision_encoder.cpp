@@ -69,7 +69,8 @@ VisionEncoder::VisionEncoder(Parameters& encoder, Parameters& projection, const 
                                     whole(layout), weight_distribution(config.hidden, 1.0))),
       dropout_(config_, one_stage(layout), tracker, seed, device, faults),
       recomputes_(config_, one_stage(layout), device),
-      experts_(config_, one_stage(layout), device) {
+      experts_(config_, one_stage(layout), device),
+      expert_buffers_(config_, one_stage(layout), device) {
   front_ = {patch_embedding_, positions_};
   projections_ = encoder.starting_with("vision.final_norm.");
   projections_.push_back(projection_);
@@ -88,6 +89,7 @@ at::Tensor VisionEncoder::forward(const at::Tensor& text, const Images& images,
                         .module_runs = pass.module_runs,
                         .recomputes = recomputes_,
                         .experts = experts_,
+                        .expert_buffers = expert_buffers_,
                         .router_bias = pass.router_bias,
                         .root_gradient = pass.root_gradient,
                         .documents = numbers,

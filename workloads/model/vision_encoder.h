@@ -60,6 +60,7 @@ class VisionEncoder {
   mutable Dropout dropout_;                      // with probability 0
   RecomputeLedger recomputes_;                   // of nothing
   ExpertLedger experts_;                         // of nothing
+  ExpertBuffers expert_buffers_;                 // of nothing
 };
 
 }  // namespace graphproof::workloads

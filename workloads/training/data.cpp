@@ -99,6 +99,8 @@ Batch make_batch(const ModelConfig& config, const Layout& layout, std::uint64_t 
     const at::Tensor text = at::from_blob(drawn.data(), {rows, length + 1}, at::kLong);
     batch.tokens.push_back(text.index_select(1, positions).to(device));
     batch.labels.push_back(text.index_select(1, positions + 1).to(device));
+    if (config.paged_stash)
+      batch.expert_pull.push_back(at::zeros({config.experts}, at::kFloat).to(device));
     if (config.encoder_layers > 0)
       add_images(batch, config, seed, step, (layout.dp_rank * config.microbatches + m) * rows,
                  device);
@@ -111,6 +113,17 @@ Batch make_batch(const ModelConfig& config, const Layout& layout, std::uint64_t 
     batch.documents.push_back(document.clone().to(device));
     batch.weights.push_back(
         (counted.index_select(1, positions) * layout.cp / counted.sum()).to(device));
+  }
+  return batch;
+}
+
+Batch with_expert_pull(Batch batch, std::int64_t experts) {
+  // Logits are sums of H products of normalised numbers with weights of variance 1 / H, so they
+  // stay far below this.
+  constexpr double kStronger = 100;
+  for (at::Tensor& pull : batch.expert_pull) {
+    pull = pull.clone();
+    pull.narrow(0, 0, experts).fill_(kStronger);
   }
   return batch;
 }

@@ -33,22 +33,27 @@ namespace graphproof::workloads {
 ///   images[m]     [1, L]  int64  in  the number of the image of each token; -1 for padding
 ///   image_rows[m] [L]     int64  in  the row of the B*S tokens whose place the token takes; B*S
 ///                                    for padding
+/// With a paged stash every microbatch has the following, which is zero; otherwise it is empty:
+///   expert_pull[m] [E]    fp32   in  added to the logits of all routers, as with Megatron-LM's
+///                                    --moe-router-force-biased
 struct Batch {
-  std::vector<at::Tensor> tokens, labels, documents, weights, patches, images, image_rows;
+  std::vector<at::Tensor> tokens, labels, documents, weights, patches, images, image_rows,
+      expert_pull;
 };
 /// With ImageCounts::late the steps before this one have no images. Engines with two warm-up steps
 /// have captured by then.
 inline constexpr std::int64_t kFirstStepWithImages = 3;
 
 /// The names of all tensors of a batch, which the graph of a step reads.
-inline constexpr std::array<std::pair<const char*, std::vector<at::Tensor> Batch::*>, 7>
+inline constexpr std::array<std::pair<const char*, std::vector<at::Tensor> Batch::*>, 8>
     kBatchParts{{{"tokens", &Batch::tokens},
                  {"labels", &Batch::labels},
                  {"documents", &Batch::documents},
                  {"weights", &Batch::weights},
                  {"patches", &Batch::patches},
                  {"images", &Batch::images},
-                 {"image_rows", &Batch::image_rows}}};
+                 {"image_rows", &Batch::image_rows},
+                 {"expert_pull", &Batch::expert_pull}}};
 
 /// The samples of (seed, step) for this data parallel rank. They do not depend on layout or impl.
 /// The D data parallel ranks share the global batch of M * B * D sequences: rank r has the
@@ -60,5 +65,8 @@ Batch make_batch(const ModelConfig& config, const Layout& layout, std::uint64_t 
                  std::int64_t step, at::Device device);
 /// The same batch with `number` in the patches of padding, which have no influence on a step.
 Batch with_image_padding(Batch batch, double number);
+/// The same batch with every token pulled to the first `experts` experts, more than any router
+/// resists. REQUIRES: a model with a paged stash.
+Batch with_expert_pull(Batch batch, std::int64_t experts);
 
 }  // namespace graphproof::workloads

@@ -160,6 +160,7 @@ struct TrainStep::State {
         dropout(config, layout, tracker, seed, device_.torch_device(), faults),
         recomputes(config, layout, device_.torch_device()),
         experts(config, layout, device_.torch_device()),
+        expert_buffers(config, layout, device_.torch_device()),
         router_bias(config, layout, device_.torch_device()),
         losses(at::zeros({config.microbatches}, options.dtype(at::kFloat))),
         evaluation_losses(at::zeros_like(losses)),
@@ -269,6 +270,7 @@ struct TrainStep::State {
   Dropout dropout;
   RecomputeLedger recomputes;
   ExpertLedger experts;
+  ExpertBuffers expert_buffers;
   RouterBias router_bias;
   at::Tensor losses, evaluation_losses, root_gradient, counter;
   /// [] fp32, static: the gradient with which a backward starts. It is root_gradient, with fp16
@@ -310,10 +312,14 @@ ForwardPass TrainStep::State::pass_of(const Batch& batch, const order::Work& wor
           .module_runs = module_runs,
           .recomputes = recomputes,
           .experts = experts,
+          .expert_buffers = expert_buffers,
           .router_bias = router_bias,
           .root_gradient = root,
           .documents = config.packed ? batch.documents.at(static_cast<std::size_t>(work.microbatch))
                                      : at::Tensor(),
+          .expert_pull = batch.expert_pull.empty()
+                             ? at::Tensor()
+                             : batch.expert_pull.at(static_cast<std::size_t>(work.microbatch)),
           .gather = gather.get(),
           .fp8_weights = fp8_weights ? &*fp8_weights : nullptr,
           .shared_expert_stream = shared_expert_stream ? &*shared_expert_stream : nullptr};
@@ -546,6 +552,7 @@ void TrainStep::forward_backward(const Batch& batch) {
   const Entered passes(s.inside, Inside::passes);
   at::Tensor(s.gradients.flat()).zero_();
   s.experts.begin_step();
+  s.expert_buffers.begin_step();
   s.schedule.begin_step();
   if (s.fp8_weights) s.fp8_weights->begin_step();
   if (!s.layout.last_stage()) s.losses.zero_();
@@ -635,6 +642,7 @@ std::vector<NamedTensor> TrainStep::ledgers() {
 }
 at::Tensor TrainStep::recompute_counter() { return state_->recomputes.counts(); }
 at::Tensor TrainStep::dropped() { return state_->experts.dropped(); }
+ExpertBuffers& TrainStep::expert_buffers() { return state_->expert_buffers; }
 at::Tensor TrainStep::layer_counter() { return state_->counter; }
 std::optional<order::Work> TrainStep::running() const { return state_->running; }
 TrainStep::Inside TrainStep::inside() const { return state_->inside; }

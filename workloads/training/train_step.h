@@ -18,6 +18,7 @@
 #include "fixtures/tensors/named_tensor.h"
 #include "workloads/config/model_config.h"
 #include "workloads/faults/hooks/fault_hooks.h"
+#include "workloads/forward/expert_buffers.h"
 #include "workloads/forward/module_runner.h"
 #include "workloads/forward/module_runs.h"
 #include "workloads/parameters/parameters.h"
@@ -112,6 +113,8 @@ class TrainStep {
   /// [L] int64: assignments that were dropped for lack of capacity in the last step; undefined if
   /// the model is dense.
   at::Tensor dropped();
+  /// The receive buffers of the flex dispatcher, which an engine may limit between two steps.
+  ExpertBuffers& expert_buffers();
   /// int64: the forwards that each of the L/pp layers of this stage has run, and then each layer of
   /// its vision encoder, in device memory outside pools.
   at::Tensor layer_counter();

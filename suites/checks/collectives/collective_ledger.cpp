@@ -102,6 +102,7 @@ std::vector<std::string_view> ledger_arms(const Attempt& attempt, const Expected
     if (expected.graph) arms.insert(arms.end(), {"lockstep", "free_run", "solo_graph"});
     if (expected.graph && attempt.axes.text("schedule") == "resume") arms.push_back("resumed");
     if (expected.graph && attempt.axes.integer("shape_buckets") > 0) arms.push_back("buckets");
+    if (expected.graph && attempt.axes.text("dispatch") == "paged_stash") arms.push_back("stash");
     if (expected.graph && attempt.axes.text("perf_limit") != "none") arms.push_back("paired");
     if (attempt.axes.integer("soak_steps") > 0) arms.push_back("soak");
   }

@@ -655,6 +655,35 @@ class RankScript {
           .arm = "buckets_graph", .run = compared, .step = std::ssize(all) - 1, .in_flight = 0});
   }
 
+  /// The steps of a paged stash. In the two steps ahead of the last one the first rank needs 128
+  /// rows and the others 32; the first of them overflows.
+  void stash() {
+    const std::int64_t first = plan_.warmup_steps, pulled = first + 2;
+    for (std::int64_t k = 0; k < first + 5; ++k) {
+      const bool most = k == pulled || k == pulled + 1;
+      for (const bool graph : {false, true}) {
+        const std::int64_t launched = k < first ? 0 : k - first + 1;
+        line(record::StashLine{.arm = graph ? "stash_graph" : "stash_eager",
+                               .step = k,
+                               .pulled = most,
+                               .capacity = k <= pulled ? 80 : 128,
+                               .needed = !most        ? 60 + k
+                                         : rank_ == 0 ? 128
+                                                      : 32,
+                               .reruns = k == pulled ? 1 : 0,
+                               .grown = k < pulled ? 80 : 128,
+                               .captures = !graph || k < first ? 0
+                                           : k <= pulled       ? 1
+                                                               : 2,
+                               .replays = graph ? launched : 0,
+                               .assigned = 256,
+                               .carried = 256,
+                               .dropped = 0});
+      }
+      compare("stash", "stash_eager", "stash_graph", k);
+    }
+  }
+
   /// The steps of an inference job, as the plan of its requests has them.
   void batch(const char* arm, std::int64_t step, bool graph) {
     const auto& planned = job_plan_.at(replica_of(attempt_.axes, rank_)).at(step);
@@ -774,6 +803,10 @@ class RankScript {
     vote(Phase::replay);
     if (attempt_.axes.integer("shape_buckets") > 0) {
       buckets();
+      vote(Phase::replay);
+    }
+    if (attempt_.axes.text("dispatch") == "paged_stash") {
+      stash();
       vote(Phase::replay);
     }
     vote(Phase::compare);
@@ -936,6 +969,7 @@ class RankScript {
       if (plan_.graph) arms.insert(arms.end(), {"lockstep", "free_run", "solo_graph"});
       if (plan_.graph && attempt_.axes.text("schedule") == "resume") arms.push_back("resumed");
       if (plan_.graph && attempt_.axes.integer("shape_buckets") > 0) arms.push_back("buckets");
+      if (plan_.graph && attempt_.axes.text("dispatch") == "paged_stash") arms.push_back("stash");
       if (plan_.graph && attempt_.axes.text("perf_limit") != "none") arms.push_back("paired");
       if (plan_.graph && attempt_.axes.integer("soak_steps") > 0) arms.push_back("soak");
     } else if (!plan_.graph) {

@@ -120,7 +120,7 @@ record::CheckResult expert_ledger(Judgement& judgement, const Attempt& attempt) 
       }
       judgement.confirm(files.rank);
     }
-    if (!over_capacity && attempt.axes.text("dispatch") != "dropless")
+    if (!over_capacity && attempt.axes.text("dispatch") == "drop_and_pad")
       judgement.unexercised(
           concat("on rank ", files.rank,
                  " no token was over capacity, so a silent drop would not be noticed"));

@@ -69,6 +69,7 @@ struct Counters {
   std::int64_t eager = 0;      // steps that ran eagerly as planned (warm-up, impl none)
   std::int64_t replays = 0;    // graph launches, from capture::Graph::replays()
   std::int64_t fallbacks = 0;  // eager steps after the capture point, as the engine reports them
+  std::int64_t reruns = 0;     // steps that ran a second time (step/paged_stash.h)
   std::int64_t captures = 0;   // attempted captures
   std::int64_t graphs = 0;     // graphs that exist now
   /// Graph launches in a replayed step; 0 before the first capture.

@@ -22,6 +22,7 @@ FullIteration::FullIteration(const EngineConfig& config, capture::Device& device
           "validation", [this] { step_.evaluate(evaluation_inputs_.batch()); }, config, device,
           step, observer),
       optimizer_({config_, device, step, observer ? *observer : silent_}),
+      stash_(step),
       results_(step_outputs(step)) {
   if (step.rng().backend() == fixtures::RngBackend::plain)
     throw std::invalid_argument(
@@ -36,6 +37,7 @@ void FullIteration::step(const workloads::Batch& batch, double learning_rate) {
   const c10::StreamGuard guard(stream_);
   inputs_.load(batch);
   step_.learning_rate(learning_rate);
+  stash_.begin_step();
   if (calls_ < config_.warmup_steps) {
     step_.forward_backward(inputs_.batch());
     ++counters_.eager;
@@ -45,6 +47,10 @@ void FullIteration::step(const workloads::Batch& batch, double learning_rate) {
                   overwritten_outputs(step_));
     optimizer_.capture(graph_.pool());
   }
+  stash_.finish_step(inputs_.batch(), [this] {
+    graph_.drop();
+    optimizer_.drop();
+  });
   optimizer_.step();
   ++calls_;
   ++counters_.steps;
@@ -74,6 +80,7 @@ at::Tensor FullIteration::losses() { return step_.losses().clone(); }
 
 Counters FullIteration::counters() const {
   Counters counters = counters_;
+  counters.reruns = stash_.reruns();
   counters.replays = graph_.replays();
   counters.captures = graph_.captures();
   counters.graphs = counters.launches_per_step = graph_.captured() ? 1 : 0;

@@ -23,6 +23,8 @@
 // - The capture mode is thread-local unless the configuration sets another.
 // - outputs() are the tensors stored at construction, which alias the static buffers of the step:
 //   losses that are read later are those of the latest replay.
+// - With limited buffers of experts the host waits after each replay for the flag of paged_stash.h,
+//   may run the step again eagerly, and then drops the graph, so that the next step captures again.
 // - reset() drops the graph of training and sets its counter to zero, so warm-up and capture
 //   repeat.
 // - A failed capture throws capture::DeviceError; the engine never falls back to eager by itself.
@@ -32,6 +34,7 @@
 
 #include "workloads/engines/capture/engine.h"
 #include "workloads/engines/capture/optimizer_graph.h"
+#include "workloads/engines/step/paged_stash.h"
 #include "workloads/engines/step/static_inputs.h"
 #include "workloads/engines/step/step_graph.h"
 
@@ -62,6 +65,7 @@ class FullIteration final : public Engine {
   StepGraph graph_, evaluation_graph_;
   Observer silent_;
   OptimizerGraph optimizer_;
+  PagedStash stash_;
   std::vector<NamedTensor> results_;
   Counters counters_;
   std::int64_t calls_ = 0;  // since construction or reset

@@ -577,10 +577,44 @@ struct InfinityLine {
   }
 };
 
+struct StashLine {
+  static constexpr std::int64_t kSince = 17;
+  static constexpr std::string_view
+      kKind = "stash",
+      kDoc =
+          "A step whose receive buffers of experts hold a share of the rows that could arrive, on "
+          "this rank.";
+  std::string arm;
+  std::int64_t step = 0;
+  bool pulled = false;
+  std::int64_t capacity = 1, needed = 0, reruns = 0, grown = 1, captures = 0, replays = 0;
+  std::int64_t assigned = 0, carried = 0, dropped = 0;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("arm", &StashLine::arm, "the arm", "stash_graph", kFilled);
+    field("step", &StashLine::step, "step of the arm, from 0", 4, kCount);
+    field("pulled", &StashLine::pulled,
+          "whether all tokens were pulled to the experts of the first rank", true);
+    field("capacity", &StashLine::capacity, "rows of a buffer when the step began", 80, kPositive);
+    field("needed", &StashLine::needed,
+          "most rows that were sent to this rank in one dispatch, in the last run of the step", 128,
+          kCount);
+    field("reruns", &StashLine::reruns, "how often the step ran again", 1, kCount);
+    field("grown", &StashLine::grown, "rows of a buffer after the step", 128, kPositive);
+    field("captures", &StashLine::captures, "captures of the arm so far", 1, kCount);
+    field("replays", &StashLine::replays, "graph launches of the arm so far", 3, kCount);
+    field("assigned", &StashLine::assigned,
+          "assignments of this rank's tokens in the last run, in all its layers", 256, kCount);
+    field("carried", &StashLine::carried, "those of them that reached their expert", 256, kCount);
+    field("dropped", &StashLine::dropped, "those that were counted as dropped", 0, kCount);
+  }
+};
+
 /// The kinds of this file, in the order of the reference page.
-using StepKinds =
-    Kinds<StepLine, CompareLine, DistancesLine, DivergenceLine, ReferenceLine, PaddingLine, RngLine,
-          HyperparameterLine, RecomputeLine, ExpertsLine, ScheduleLine, Fp8WeightsLine,
-          Fp8ScalingLine, BatchLine, SequencesLine, HeldLine, MasksLine, UpdatesLine, InfinityLine>;
+using StepKinds = Kinds<StepLine, CompareLine, DistancesLine, DivergenceLine, ReferenceLine,
+                        PaddingLine, RngLine, HyperparameterLine, RecomputeLine, ExpertsLine,
+                        ScheduleLine, Fp8WeightsLine, Fp8ScalingLine, BatchLine, SequencesLine,
+                        HeldLine, MasksLine, UpdatesLine, InfinityLine, StashLine>;
 
 }  // namespace graphproof::record
