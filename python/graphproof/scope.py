@@ -83,6 +83,8 @@ class CaseScope:
     def __init__(self, evidence, heartbeat, rank: int, refusals: dict):
         """`refusals`: rule -> what the code says that refuses what the rule forbids."""
         self._evidence, self._heartbeat, self._refusals = evidence, heartbeat, refusals
+        # Whether the step is being captured: between two of its graphs, the phase is that of replays.
+        self.capturing = False
         self._vote = None
         self._boundary, self.phase, self.arm, self.step = "validate", "validate", "", 0
         self._spent, self._since = {}, time.monotonic()
@@ -148,7 +150,7 @@ class CaseScope:
 
     def _refused(self, error: BaseException) -> str | None:
         """The rule in whose words the code refused while it was set up or captured, if any."""
-        if PHASES.index(self.phase) > PHASES.index(CAPTURE):
+        if not self.capturing and PHASES.index(self.phase) > PHASES.index(CAPTURE):
             return None
         return next((rule for rule, words in self._refusals.items() if words in str(error)), None)
 
@@ -163,7 +165,8 @@ class CaseScope:
         except (Exception, SystemExit) as error:
             rule = self._refused(error)
             if rule is not None:
-                self.write("refused", phase=self.phase, rule=rule, device_initialised=True,
+                self.write("refused", phase=CAPTURE if self.capturing else self.phase, rule=rule,
+                           device_initialised=True,
                            what=f"the code of the subject refused the case at {place_of(error)}",
                            got=" ".join(str(error).split()), want="what the rule allows",
                            why="the rule forbids this combination",

@@ -72,8 +72,8 @@ class Code(unittest.TestCase):
 
 class Graphs(unittest.TestCase):
     def run_until_replayed(self, name: str, wanted: int, launched: int, skipped: int = 0,
-                           cut: int = 0) -> None:
-        """Passes of which each launches, gives up and cuts as many graphs."""
+                           cut: int = 0, says: str = "") -> None:
+        """Passes of which each launches, gives up and cuts as many graphs, and logs `says`."""
         counters = torch._dynamo.utils.counters["inductor"]
         with mock.patch.object(torch, "compile", lambda module, options: module):
             graphs = compiled.CompilersGraphs(case_of(name), torch.nn.Identity(), wanted)
@@ -82,12 +82,16 @@ class Graphs(unittest.TestCase):
             for _ in range(launched):
                 torch.cuda.CUDAGraph.replay(graph)
             counters["cudagraph_skips"] += skipped
+            if says:
+                log.warning(says)
             counters["cudagraph_partitions"] += cut
 
+        log = torch._logging.getArtifactLogger("torch._inductor.cudagraph_utils", "cudagraphs")
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph):
             torch.ones(1)
         graphs.run_until_replayed(run)
+        self.assertEqual(log.handlers, [])
 
     def test_all_graphs_of_the_case_are_launched(self):
         self.run_until_replayed("compiled_code=plain", wanted=4, launched=4)
@@ -101,6 +105,12 @@ class Graphs(unittest.TestCase):
     def test_a_graph_that_was_given_up_is_an_error_although_enough_are_launched(self):
         with self.assertRaisesRegex(Error, "4 launched in a pass, 3 given up"):
             self.run_until_replayed("compiled_code=plain", wanted=4, launched=4, skipped=1)
+
+    def test_what_the_compiler_says_of_a_graph_that_it_gave_up_is_told(self):
+        words = "skipping cudagraphs due to mutated inputs (1 instances)"
+        with self.assertRaisesRegex(Error, r"given up: skipping cudagraphs due to mutated inputs"):
+            self.run_until_replayed("compiled_code=changed_input", wanted=2, launched=1, skipped=1,
+                                    says=words)
 
     def test_code_that_was_not_cut_is_an_error_where_it_had_to_be(self):
         with self.assertRaisesRegex(Error, "partitions of PyTorch's compiler; got none"):

@@ -208,12 +208,14 @@ class Arm:
         scope.enter(phase.CAPTURE, self.name, self.index)
         scope.boundary(phase.CAPTURE)
         self.parts.device.synchronize()
+        scope.capturing = True  # also after an error, which then is one of the capture
         if self.subject.capture is not None:
             self.captured = self.subject.capture(self.subject.step, batch)
         else:
             self.captured = capture_whole_step(self.subject.step, batch,
                                                self.parts.case.capture_mode,
                                                self.subject.generators().values())
+        scope.capturing = False
         if self.captured.losses is not None:
             self._losses = self.captured.losses
         # The passes that a library runs to warm up are no steps, their launches are no replays, and

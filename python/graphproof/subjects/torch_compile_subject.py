@@ -9,6 +9,7 @@ or to be cut by.
 """
 
 import contextlib
+import logging
 
 import torch
 import torch.nn.functional as F
@@ -61,6 +62,21 @@ def launches():
         yield seen
     finally:
         graph.replay = replay
+
+
+@contextlib.contextmanager
+def said():
+    """A list of what the compiler logs about its graphs inside. Some that it gives up are told there
+    alone, even with triton.cudagraph_or_error: PyTorch, torch/_inductor/cudagraph_trees.py."""
+    messages = []
+    handler = logging.Handler()
+    handler.emit = lambda record: messages.append(record.getMessage())
+    log = logging.getLogger("torch._inductor.cudagraph_utils.__cudagraphs")
+    log.addHandler(handler)
+    try:
+        yield messages
+    finally:
+        log.removeHandler(handler)
 
 
 class CompiledGpt(Gpt):
@@ -162,15 +178,17 @@ class CompilersGraphs:
 
     def run_until_replayed(self, run) -> None:
         """Runs passes until they are replayed. Error if the compiler gave a graph up, whether it
-        said so or not, or cut nothing where it had to."""
-        for _ in range(PASSES_UNTIL_REPLAY - 1):
-            run()
-        with launches() as seen:
-            run()
+        said so or not, with its own words if there are any, or cut nothing where it had to."""
+        with said() as messages:
+            for _ in range(PASSES_UNTIL_REPLAY - 1):
+                run()
+            with launches() as seen:
+                run()
         skipped = counted("cudagraph_skips") - self._skipped
         if skipped > 0 or len(seen) < self._launches_wanted:
             raise Error("the graphs of PyTorch's compiler",
-                        f"{len(seen)} launched in a pass, {skipped} given up",
+                        ": ".join([f"{len(seen)} launched in a pass, {skipped} given up",
+                                   *messages[:1]]),
                         f"{self._launches_wanted} or more, and none given up",
                         "the step would run without graphs and look right",
                         "read the log: if the compiler says why, it says so there")
