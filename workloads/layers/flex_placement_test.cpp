@@ -70,7 +70,7 @@ struct Dispatch {
   at::Tensor counts, numbers;
 };
 
-std::int64_t sum(const at::Tensor& numbers) { return numbers.sum().item<std::int64_t>(); }
+std::int64_t total(const at::Tensor& numbers) { return numbers.sum().item<std::int64_t>(); }
 
 struct Row {
   std::int64_t parts, ranks, experts, rows;
@@ -131,12 +131,12 @@ TEST(FlexPlacement, RowsWithoutAPlaceAreLostAndCounted) {
       for (std::int64_t s = 0; s < all.senders; ++s) {
         const at::Tensor of_sender = all.placement(s, s % row.ranks, capacity).carried();
         EXPECT_TRUE(of_sender.le(all.counts.select(0, s).reshape({-1})).all().item<bool>());
-        carried += sum(of_sender);
-        zeros += sum(got[static_cast<std::size_t>(s)].select(1, 0).eq(0));
+        carried += total(of_sender);
+        zeros += total(got[static_cast<std::size_t>(s)].select(1, 0).eq(0));
       }
       for (std::int64_t p = 0; p < all.receivers; ++p) {
-        const std::int64_t needed = sum(all.placement(p, p, capacity).needed());
-        EXPECT_EQ(needed, sum(all.counts.select(1, p)));
+        const std::int64_t needed = total(all.placement(p, p, capacity).needed());
+        EXPECT_EQ(needed, total(all.counts.select(1, p)));
         kept += std::min(needed, capacity);
       }
       EXPECT_EQ(carried, kept);
