@@ -34,7 +34,8 @@ TEST_F(CapabilitiesTest, MissingPartIsNamedWithItsValue) {
       missing(
           "impl=full_iteration,model=moe,experts=4,topk=2,dispatch=dropless,dispatcher=alltoall"),
       std::vector<std::string>{
-          "dispatch=dropless, dispatcher=alltoall, impl=full_iteration, modules=[]: in the middle of "
+          "dispatch=dropless, dispatcher=alltoall, impl=full_iteration, modules=[]: in the middle "
+          "of "
           "a layer the host reads how many tokens an expert has, which no graph can contain"});
   EXPECT_EQ(missing("model=moe,experts=4,topk=2,dispatch=paged_stash,dispatcher=flex"),
             std::vector<std::string>{

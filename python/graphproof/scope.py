@@ -83,7 +83,8 @@ class CaseScope:
     def __init__(self, evidence, heartbeat, rank: int, refusals: dict):
         """`refusals`: rule -> what the code says that refuses what the rule forbids."""
         self._evidence, self._heartbeat, self._refusals = evidence, heartbeat, refusals
-        # Whether the step is being captured: between two of its graphs, the phase is that of replays.
+        # Whether the step is being captured. Between two of its graphs the phase is that of
+        # replays.
         self.capturing = False
         self._vote = None
         self._boundary, self.phase, self.arm, self.step = "validate", "validate", "", 0

@@ -9,9 +9,9 @@
 
 #include "fixtures/tensors/torch.h"
 #include "workloads/layers/cross_entropy.h"
-#include "workloads/layers/embedding.h"
 #include "workloads/layers/linear.h"
 #include "workloads/layers/norm.h"
+#include "workloads/model/embedding.h"
 #include "workloads/model/layer_stack.h"
 #include "workloads/model/multi_token_prediction.h"
 

@@ -66,8 +66,8 @@ def launches():
 
 @contextlib.contextmanager
 def said():
-    """A list of what the compiler logs about its graphs inside. Some that it gives up are told there
-    alone, even with triton.cudagraph_or_error: PyTorch, torch/_inductor/cudagraph_trees.py."""
+    """A list of what the compiler logs about its graphs inside. Some that it gives up are told only
+    there, even with triton.cudagraph_or_error: PyTorch, torch/_inductor/cudagraph_trees.py."""
     messages = []
     handler = logging.Handler()
     handler.emit = lambda record: messages.append(record.getMessage())

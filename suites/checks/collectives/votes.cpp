@@ -108,11 +108,11 @@ void judge_codes(Judgement& judgement, const Attempt& attempt, const RankFiles& 
 }
 
 /// Whether the stages of a pipeline capture different numbers of graphs, so that their ranks vote
-/// once for all captures of an arm: impl local of Megatron-Core has as many graphs of a layer as
-/// microbatches are between their forward and backward pass.
+/// once for all captures of an arm: where Megatron-Core records its first step, it makes as many
+/// graphs of a layer as microbatches are between their forward and backward pass.
 bool votes_once_an_arm(const Attempt& attempt) {
-  return attempt.axes.text("subject") == "megatron_core" && attempt.axes.text("impl") == "local" &&
-         attempt.axes.integer("pp") > 1;
+  return attempt.axes.text("subject") == "megatron_core" && attempt.axes.integer("pp") > 1 &&
+         engines::traits_of(attempt.axes.text("impl")).records_first_step;
 }
 
 /// How many votes a rank holds after a phase. Every capture, and every second one of a graph, ends

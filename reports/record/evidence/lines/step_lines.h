@@ -320,9 +320,11 @@ struct RecomputeLine {
   static void fields(Visitor& field) {
     field("arm", &RecomputeLine::arm, "the arm", "lockstep_graph", kFilled);
     field("step", &RecomputeLine::step, "step of the arm, from 0", 2, kCount);
-    field("part", &RecomputeLine::part, "the recomputed part of a layer; core_attn if it is absent",
-          "core_attn",
-          {.one_of = "core_attn|mla_up_proj|mlp|moe|moe_act|attention_norm|mlp_norm|shared_experts|layer"});
+    field(
+        "part", &RecomputeLine::part, "the recomputed part of a layer; core_attn if it is absent",
+        "core_attn",
+        {.one_of =
+             "core_attn|mla_up_proj|mlp|moe|moe_act|attention_norm|mlp_norm|shared_experts|layer"});
     field("counter_before", &RecomputeLine::counter_before,
           "recomputes of each layer before the step", JsonText{"[4, 4]"}, kCount);
     field("counter_after", &RecomputeLine::counter_after, "recomputes of each layer after it",
