@@ -10,8 +10,8 @@ namespace graphproof::checks::d30 {
 using record::MemoryLine;
 
 /// What the driver took for itself, beside the allocator, when the step was captured a second time
-/// while the first graphs were alive: it keeps memory for the largest number of nodes that lived at
-/// once. The graphs of an ordinary arm are freed within that. 0 if nothing was captured again.
+/// while the first graphs were alive. On H100s (driver 580.159.04) it keeps these pages when all
+/// graphs are gone. 0 if nothing was captured again.
 static double kept_for_second_capture(Judgement& judgement, const RankFiles& files) {
   const MemoryLine* step = nullptr;
   for (const MemoryLine* line : judgement.find<MemoryLine>(files, "solo_graph"))
