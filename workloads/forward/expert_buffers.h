@@ -1,7 +1,6 @@
 // The receive buffers of the flex dispatcher (moe.h): how many rows each has, and, in device
 // memory, whether more arrived. All expert layers of a stage have buffers of one size, as with
-// Megatron-LM's
-// --moe-expert-rank-capacity-factor.
+// --moe-expert-rank-capacity-factor of Megatron-LM.
 #pragma once
 
 #include <algorithm>

@@ -4,16 +4,14 @@
 //
 // Contract:
 // - Without limited buffers (ExpertBuffers::limit) nothing happens, and nothing waits.
-// - The flag is set to zero before forward and backward, and read after them, outside any graph.
-// The
-//   host waits for it. If it is set on any rank, all ranks run forward and backward of the same
-//   batch again, eagerly and with room for every row, before the optimizer runs. Nothing of the
-//   first run is left: gradients, losses and ledgers begin anew. Random numbers go on, so that both
-//   runs draw from the generators.
+// - The flag is set to zero before forward and backward, and read after them, outside any
+//   graph. The host waits for it. If it is set on any rank, all ranks run forward and backward of
+//   the same batch again, eagerly and with room for every row, before the optimizer runs. Nothing
+//   of the first run is left: gradients, losses and ledgers begin anew. Random numbers go on, so
+//   that both runs draw from the generators.
 // - After that the buffers grow to what this step needed, in whole pages. The caller drops its
-// graph,
-//   which has the old size, and captures again in the next step. Upstream gives its limit up
-//   instead and goes on without graphs of experts.
+//   graph, which has the old size, and captures again in the next step. Upstream gives its limit
+//   up instead and goes on without graphs of experts.
 #pragma once
 
 #include <cstdint>
