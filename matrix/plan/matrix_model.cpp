@@ -93,7 +93,8 @@ class ModelMaker {
       if (constraint.skip_as)
         add(constraint.id, condition_truth(constraint.require, file_.axes, machine_), Truth::no);
     for (const Capability& capability : catalogue_.capabilities.capabilities())
-      if (may_be_of(capability.subjects)) add(capability.missing, can_run(capability), Truth::no);
+      if (may_be_of(capability.subjects))
+        add(capability.missing, capability_truth(capability, file_.axes, machine_), Truth::no);
     std::set<std::size_t> layout;
     for (std::size_t i = 0; i < file_.axes.size(); ++i)
       for (const char* axis : {"tp", "pp", "dp", "cp"})
@@ -175,24 +176,6 @@ class ModelMaker {
     return std::any_of(file_.axes.begin(), file_.axes.end(),
                        [](const VaryingAxis& axis) { return axis.name == "subject"; }) ||
            contains(subjects, kReference);
-  }
-
-  /// Whether the case of a row can run as far as `capability` says; in it, an axis that is off has
-  /// its default. An unknown condition does not hold.
-  RowTruth can_run(const Capability& capability) const {
-    std::set<std::size_t> reads;
-    for (std::size_t i = 0; i < file_.axes.size(); ++i) {
-      if (file_.axes[i].name == "subject") reads.insert(i);
-      for (const Input& input : capability.require.inputs())
-        if (!input.machine && input.name == file_.axes[i].name) reads.insert(i);
-    }
-    return RowTruth(file_.axes, reads, [this, &capability](const States& states) {
-      const Case test_case = case_of(states, file_.axes, catalogue_.axes);
-      return !contains(capability.subjects, subject_of(test_case)) ||
-                     capability.require.holds(test_case, machine_) == Truth::yes
-                 ? Truth::yes
-                 : Truth::no;
-    });
   }
 
   static bool contains(const std::vector<std::string>& names, std::string_view name) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <utility>
 
 namespace graphproof::matrix {
@@ -53,6 +54,33 @@ class BoundExpression {
   bool absent_as_default_;
   std::vector<Value> values_;
   std::vector<Read> reads_;
+};
+
+// Whether a row is of one of some subjects; in it, an axis `subject` that is off has its default.
+class OfSubjects {
+ public:
+  OfSubjects(std::function<bool(std::string_view)> among, const std::vector<VaryingAxis>& axes)
+      : among_(std::move(among)), axes_(&axes) {
+    const auto subject = std::ranges::find(axes, "subject", &VaryingAxis::name);
+    if (subject != axes.end()) index_ = static_cast<std::size_t>(subject - axes.begin());
+  }
+
+  bool holds(const States& states) const {
+    if (!index_) return among_(kReference);
+    const std::vector<Value>& values = (*axes_)[*index_].values;
+    return among_(states[*index_] < values.size()
+                      ? std::string_view(std::get<std::string>(values[states[*index_]]))
+                      : kReference);
+  }
+
+  void add_axes(std::set<std::size_t>& axes) const {
+    if (index_) axes.insert(*index_);
+  }
+
+ private:
+  std::function<bool(std::string_view)> among_;
+  const std::vector<VaryingAxis>* axes_;
+  std::optional<std::size_t> index_;
 };
 
 }  // namespace
@@ -107,17 +135,8 @@ std::vector<RowTruth> rule_truths(const Rule& rule, const std::vector<VaryingAxi
     BoundExpression rule_when, when, require;
   };
   std::vector<RowTruth> truths;
-  const auto subject = std::find_if(axes.begin(), axes.end(),
-                                    [](const VaryingAxis& axis) { return axis.name == "subject"; });
-  const std::size_t subject_index = static_cast<std::size_t>(subject - axes.begin());
-  const bool varies = subject != axes.end() && !rule.subjects.empty();
-  const auto binds = [&axes, &rule, varies, subject_index](const States& states) {
-    if (!varies) return rule.binds(kReference);
-    const std::vector<Value>& values = axes[subject_index].values;
-    return rule.binds(states[subject_index] < values.size()
-                          ? std::string_view(std::get<std::string>(values[states[subject_index]]))
-                          : kReference);
-  };
+  const OfSubjects of_subjects([&rule](std::string_view subject) { return rule.binds(subject); },
+                               axes);
   for (const RulePart& part : rule.parts) {
     const auto bind = [&](const Expression& expression) {
       return BoundExpression(expression, axes, machine, true);
@@ -127,9 +146,9 @@ std::vector<RowTruth> rule_truths(const Rule& rule, const std::vector<VaryingAxi
     std::set<std::size_t> reads;
     for (const BoundExpression* expression : {&bound->rule_when, &bound->when, &bound->require})
       expression->add_axes(reads);
-    if (varies) reads.insert(subject_index);
-    truths.emplace_back(axes, reads, [bound, binds](const States& states) {
-      if (!binds(states)) return Truth::no;
+    if (!rule.subjects.empty()) of_subjects.add_axes(reads);
+    truths.emplace_back(axes, reads, [bound, of_subjects](const States& states) {
+      if (!of_subjects.holds(states)) return Truth::no;
       const Truth applies = bound->rule_when.holds(states),
                   part_applies = bound->when.holds(states);
       if (applies == Truth::no || part_applies == Truth::no) return Truth::no;
@@ -141,6 +160,23 @@ std::vector<RowTruth> rule_truths(const Rule& rule, const std::vector<VaryingAxi
     });
   }
   return truths;
+}
+
+RowTruth capability_truth(const Capability& capability, const std::vector<VaryingAxis>& axes,
+                          const Machine& machine) {
+  const OfSubjects of_subjects(
+      [&capability](std::string_view subject) {
+        return std::ranges::find(capability.subjects, subject) != capability.subjects.end();
+      },
+      axes);
+  const auto bound = std::make_shared<BoundExpression>(capability.require, axes, machine, true);
+  std::set<std::size_t> reads;
+  bound->add_axes(reads);
+  of_subjects.add_axes(reads);
+  return RowTruth(axes, reads, [bound, of_subjects](const States& states) {
+    return !of_subjects.holds(states) || bound->holds(states) == Truth::yes ? Truth::yes
+                                                                            : Truth::no;
+  });
 }
 
 bool RowTruth::sometimes(Truth truth) const {

@@ -6,6 +6,7 @@
 #include <set>
 #include <vector>
 
+#include "matrix/catalogue/capabilities.h"
 #include "matrix/catalogue/rules.h"
 #include "matrix/plan/matrix_file.h"
 
@@ -48,6 +49,11 @@ RowTruth condition_truth(const Expression& expression, const std::vector<Varying
 /// rule judges the case, in which an axis that is off has its default.
 std::vector<RowTruth> rule_truths(const Rule& rule, const std::vector<VaryingAxis>& axes,
                                   const Machine& machine);
+
+/// Whether a row can run as far as `capability` says. It judges the case, in which an axis that is
+/// off has its default; an unknown condition does not hold.
+RowTruth capability_truth(const Capability& capability, const std::vector<VaryingAxis>& axes,
+                          const Machine& machine);
 
 /// The case of a row.
 Case case_of(const States& states, const std::vector<VaryingAxis>& axes, const AxisTable& table);
