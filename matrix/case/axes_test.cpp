@@ -92,10 +92,10 @@ TEST_F(AxesTest, EveryWrongValueIsRefusedWithWhatWouldBeRight) {
       {"recompute", "\"full(blok,1)\"", "`full(blok,1)` is no value of axis `recompute`",
        "full(uniform|block,n)", "did you mean `block`?"},
       {"recompute", "\"selective()\"", "`selective()` is no value of axis `recompute`",
-       "selective(core_attn|mlp|moe|moe_act|layernorm|shared_experts)",
-       "name at least one of core_attn, mlp, moe, moe_act, layernorm, shared_experts"},
+       "selective(core_attn|mlp|moe|moe_act|layernorm|shared_experts|mla_up_proj)",
+       "name at least one of core_attn, mlp, moe, moe_act, layernorm, shared_experts, mla_up_proj"},
       {"recompute", "\"selectiv(mlp)\"", "`selectiv(mlp)` is no value of axis `recompute`",
-       "one of none, selective(core_attn|mlp|moe|moe_act|layernorm|shared_experts), "
+       "one of none, selective(core_attn|mlp|moe|moe_act|layernorm|shared_experts|mla_up_proj), "
        "full(uniform|block,n)",
        "did you mean `selective`?"},
       {"env.X", "4", "a value of the wrong type for axis `env.X`", "a text", "write a text"},

@@ -67,7 +67,10 @@ void add_calls(std::vector<Value>& values, const Axis& axis) {
     std::string all;
     for (const std::string& word : form.arguments[0].words) {
       all += (all.empty() ? "" : ",") + word;
-      add(values, form.word + "(" + word + (subset ? "" : ",1") + ")");
+      if (subset) add(values, form.word + "(" + word + ")");
+      // A rule may allow one number alone, so there are two.
+      for (const char* number : {"1", "2"})
+        if (!subset) add(values, form.word + "(" + word + "," + number + ")");
     }
     if (subset) add(values, form.word + "(" + all + ")");
   }

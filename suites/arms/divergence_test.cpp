@@ -135,8 +135,10 @@ TEST_F(Divergence,
   } rows[] = {
       // Only eager has the part of each microbatch; both have the reduced result.
       {"M112", -1, "", "grad:layers.0.attention.qkv.weight"},
-      // Launched before the backward, the third graph multiplies tensors that are not computed yet.
-      {"M113", 0, "backward", "delayed weight gradients"},
+      // Launched before the backward, the third graph multiplies tensors that are not computed yet
+      // and writes over what the backward still reads. Which of the two is seen first depends on
+      // where the tensors lie in the pool, so no tensor is named here.
+      {"M113", 0, "backward", ""},
       {"M114", 0, "backward", "grad:layers.0.attention.projection.weight"},
   };
   std::vector<matrix::Case> cases;
@@ -157,7 +159,9 @@ TEST_F(Divergence,
       EXPECT_EQ(found["microbatch"], rows[i].microbatch);
       EXPECT_EQ(found["layer"], 0);
       EXPECT_EQ(found["direction"], rows[i].direction);
-      EXPECT_EQ(found["mismatch"]["tensor"], rows[i].tensor);
+      if (*rows[i].tensor != '\0') {
+        EXPECT_EQ(found["mismatch"]["tensor"], rows[i].tensor);
+      }
     }
   for (int rank = 0; rank < 2; ++rank) {
     const nlohmann::json none = line(batch, batch.batch().cases.back().id, rank);

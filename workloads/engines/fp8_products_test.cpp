@@ -183,7 +183,9 @@ TEST(Fp8ProductsFaults, M323KeepsTheCopiesOfTheFirstStep) {
   for (const char* impl : {"local", "full_iteration"}) {
     Faulty run(model, impl, Fault::fp8_copies_stale_over_a_step);
     EXPECT_GT(run.differing, 0) << impl;
-    EXPECT_EQ(run.ledger("fp8:made"), std::vector<float>(kLayers * 10, 0)) << impl;
+    const std::vector<float> made = run.ledger("fp8:made");  // of each weight of each layer
+    EXPECT_FALSE(made.empty()) << impl;
+    EXPECT_EQ(made, std::vector<float>(made.size(), 0)) << impl;
   }
 }
 
