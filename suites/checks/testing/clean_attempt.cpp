@@ -133,6 +133,19 @@ class RankScript {
     return line;
   }
 
+  /// One communicator for each group of executed().
+  record::CommunicatorsLine communicators(bool kept) const {
+    record::CommunicatorsLine line{.kept = kept, .groups = {}};
+    for (const record::ExecutedGroup& group : executed().groups)
+      line.groups.push_back({.group = concat(group.group, "=", group.first_rank, ",9"),
+                             .transport = "mpi",
+                             .before = 1,
+                             .made = 0,
+                             .ended = 0,
+                             .left = kept ? 1 : 0});
+    return line;
+  }
+
   void step(const char* arm, std::int64_t step) {
     if (!plan_.trains) return;
     const std::string bits = digest(0x3f9a0000, step);
@@ -1008,6 +1021,7 @@ class RankScript {
       if (std::string_view(what) == "communicators") vote(Phase::teardown_comm);
     }
     vote(Phase::teardown_process);
+    if (revision_ >= 18 && parallel_) line(communicators(/*kept=*/!comm_first));
     if (!plan_.trains) phase(Phase::eager, "free_eager");
     phase(Phase::replay, "free_graph");
     phase(Phase::teardown_process);
