@@ -342,7 +342,7 @@ const std::vector<Folder>& folders() {
        {"suites/checks/testing"}},
       {"suites/checks/memory",
        "Checks of memory over many steps.",
-       {"suites/checks/attempt", "workloads/soak"},
+       {"suites/checks/attempt", "workloads/pipeline", "workloads/soak"},
        {"suites/checks/testing"}},
       {"suites/checks/numerics",
        "Checks that compare values.",

@@ -24,6 +24,13 @@ std::optional<record::ModuleRuns> module_runs(const engines::CaptureReport& repo
                             .backwards = report.module_runs->backwards};
 }
 
+std::optional<std::vector<std::string>> owned_inputs(const engines::CaptureReport& report) {
+  if (report.owned_inputs.empty()) return std::nullopt;
+  std::vector<std::string> addresses;
+  for (const std::uint64_t address : report.owned_inputs) addresses.push_back(hex(address));
+  return addresses;
+}
+
 }  // namespace
 
 std::vector<std::int64_t> layer_counts(capture::Device& device, workloads::TrainStep& step) {
@@ -80,7 +87,8 @@ void CaptureObserver::after_capture(const engines::CaptureReport& report,
                                    .generators_wanted = std::ssize(step_.rng().generators()),
                                    .counter_before = report.counter_before,
                                    .counter_after = report.counter_after,
-                                   .module_runs = module_runs(report)});
+                                   .module_runs = module_runs(report),
+                                   .owned_inputs = owned_inputs(report)});
   // After a failed capture reading the device may fail (pytorch#180395), and that failure would
   // hide the capture's.
   if (ok)

@@ -157,12 +157,52 @@ void write_executed(const CaseParts& parts) {
   if (!line.groups.empty()) parts.scope.write(line);  // a single rank is in no group of two
 }
 
+/// What the process made and ended of its communicators. The counts are those at the beginning of
+/// the arms, at their end, and after the teardown. `kept`: whether the case leaves the
+/// communicators to the next one.
+record::CommunicatorsLine communicators_line(const std::vector<comm::CommunicatorCount>& before,
+                                             const std::vector<comm::CommunicatorCount>& after,
+                                             const std::vector<comm::CommunicatorCount>& end,
+                                             bool kept) {
+  const auto at = [](const std::vector<comm::CommunicatorCount>& counts,
+                     const comm::CommunicatorCount& of) {
+    const auto found = std::ranges::find_if(counts, [&](const comm::CommunicatorCount& count) {
+      return count.group == of.group && count.transport == of.transport;
+    });
+    return found != counts.end() ? *found : comm::CommunicatorCount{};
+  };
+  record::CommunicatorsLine line{.kept = kept, .groups = {}};
+  for (const comm::CommunicatorCount& count : end) {
+    const comm::CommunicatorCount was = at(before, count), then = at(after, count);
+    line.groups.push_back({.group = count.group,
+                           .transport = count.transport,
+                           .before = was.made - was.ended,
+                           .made = then.made - was.made,
+                           .ended = then.ended - was.ended,
+                           .left = count.made - count.ended});
+  }
+  return line;
+}
+
+/// The groups of `layouts`, and each of them once more under another name.
+std::vector<comm::GroupLayout> made_again(std::vector<comm::GroupLayout> layouts) {
+  const std::size_t count = layouts.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    comm::GroupLayout again = layouts[i];
+    again.name += " again";
+    layouts.push_back(std::move(again));
+  }
+  return layouts;
+}
+
 /// What the case asks for, changed by its planted fault if that changes how a case runs.
 faults::RunPlan run_plan(const StepConfig& config, bool communicators_first) {
   faults::RunPlan plan{.autograd_threads = config.autograd_threads,
                        .communicators_first = communicators_first,
                        .abort_communicators = false,
                        .buffers_per_rank = config.collective && config.collective->per_rank,
+                       .groups_made_again = false,
+                       .communicators_kept = false,
                        .stall = {}};
   const auto faults = faults::plant(config.fault);
   faults->plan_run(plan);
@@ -215,6 +255,7 @@ bool run_case(const BatchContext& context, const ValidatedCase& validated, bool 
                           .stream = context.process.device().stream_from_pool(),
                           .groups = &context.process.groups()};
     static_cast<void>(parts.device.take_races());  // discards those of the previous case
+    const auto before = context.process.groups().communicators();
     if (config.collective) {
       state->collective = std::make_unique<CollectiveArms>(parts);
       state->collective->run();
@@ -228,9 +269,16 @@ bool run_case(const BatchContext& context, const ValidatedCase& validated, bool 
     }
     write_races(parts);
     write_executed(parts);
-    tear_down(
-        parts, context.process, *state,
-        {.comm_first = plan.communicators_first, .abort = plan.abort_communicators, .last = last});
+    if (plan.groups_made_again)
+      context.process.groups().use(made_again(process_groups(config.layout)),
+                                   context.process.limit(Phase::init));
+    const auto after = context.process.groups().communicators();
+    tear_down(parts, context.process, *state,
+              {.comm_first = plan.communicators_first,
+               .abort = plan.abort_communicators,
+               .last = last && !plan.communicators_kept});
+    if (const auto end = context.process.groups().communicators(); !end.empty())
+      scope.write(communicators_line(before, after, end, !last && !plan.communicators_first));
     complete = true;
   } catch (const PeerFailure& failure) {
     std::cerr << "case " << validated.listed.id << ", rank " << context.place.rank << ": "

@@ -155,6 +155,17 @@ class InputFreed final : public Planted {
   std::vector<std::unique_ptr<Observer>> observers_;
 };
 
+/// Memory for the static inputs of every slot, where slots that are never in use together share it.
+class InputsOfEverySlot final : public FaultHooks {
+ public:
+  void static_inputs(Tensors& inputs, const std::vector<engines::Argument>& arguments,
+                     bool) override {
+    inputs.clear();
+    for (const engines::Argument& argument : arguments)
+      inputs.push_back(engines::like(argument).fill_(1));
+  }
+};
+
 /// The table of addresses of a grouped product outlives one of its matrices. The memory of that
 /// matrix is on a stream on which nothing else allocates, so it is not reused and the replays are
 /// right until something does.
@@ -407,6 +418,9 @@ std::shared_ptr<FaultHooks> learning_rate_rebound() {
   return std::make_shared<ObserverFault<RebindsRate>>();
 }
 std::shared_ptr<FaultHooks> static_input_freed() { return std::make_shared<InputFreed>(); }
+std::shared_ptr<FaultHooks> static_inputs_not_shared() {
+  return std::make_shared<InputsOfEverySlot>();
+}
 std::shared_ptr<FaultHooks> pointee_freed() { return std::make_shared<PointeeFreed>(); }
 std::shared_ptr<FaultHooks> losses_handed_out_uncopied() {
   return std::make_shared<LossesUncopied>();

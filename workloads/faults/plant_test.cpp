@@ -40,6 +40,8 @@ TEST(Plant, FaultsOfTheRunChangeItsPlan) {
   EXPECT_FALSE(planned(Fault::communicators_destroyed_first).abort_communicators);
   EXPECT_TRUE(planned(Fault::communicators_aborted_first).abort_communicators);
   EXPECT_TRUE(planned(Fault::buffers_at_rank_dependent_offsets).buffers_per_rank);
+  EXPECT_TRUE(planned(Fault::groups_made_again).groups_made_again);
+  EXPECT_TRUE(planned(Fault::communicators_not_ended).communicators_kept);
 }
 
 }  // namespace

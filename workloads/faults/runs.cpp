@@ -113,6 +113,14 @@ std::shared_ptr<FaultHooks> communicators_aborted_first() {
 std::shared_ptr<FaultHooks> buffers_at_rank_dependent_offsets() {
   return std::make_shared<PlanFault>([](RunPlan& plan) { plan.buffers_per_rank = true; });
 }
+/// A job sets its parallel state up again, as it does when it resumes, and keeps the old one.
+std::shared_ptr<FaultHooks> groups_made_again() {
+  return std::make_shared<PlanFault>([](RunPlan& plan) { plan.groups_made_again = true; });
+}
+/// A job that ends leaves its communicators to the end of the process.
+std::shared_ptr<FaultHooks> communicators_not_ended() {
+  return std::make_shared<PlanFault>([](RunPlan& plan) { plan.communicators_kept = true; });
+}
 /// A kernel of tensor parallel rank 1 does not end: a spin, a fault of the GPU, or a wait for a
 /// flag that nobody sets. The host has issued the whole step.
 std::shared_ptr<FaultHooks> device_stalls_inside_replay() {

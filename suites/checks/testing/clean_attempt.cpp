@@ -133,6 +133,19 @@ class RankScript {
     return line;
   }
 
+  /// One communicator for each group of executed().
+  record::CommunicatorsLine communicators(bool kept) const {
+    record::CommunicatorsLine line{.kept = kept, .groups = {}};
+    for (const record::ExecutedGroup& group : executed().groups)
+      line.groups.push_back({.group = concat(group.group, "=", group.first_rank, ",9"),
+                             .transport = "mpi",
+                             .before = 1,
+                             .made = 0,
+                             .ended = 0,
+                             .left = kept ? 1 : 0});
+    return line;
+  }
+
   void step(const char* arm, std::int64_t step) {
     if (!plan_.trains) return;
     const std::string bits = digest(0x3f9a0000, step);
@@ -492,6 +505,26 @@ class RankScript {
         plan_.warmup_steps + (engine.records_first_step ? plan_.forwards_per_step : 0);
     return record::ModuleRuns{.forwards = runs, .backwards = runs};
   }
+  /// Those of a pipeline stage: one for each forward pass of a chunk, at as many addresses as are
+  /// in use at one time.
+  std::optional<std::vector<std::string>> owned_inputs(std::string_view graph) const {
+    const std::int64_t stages = attempt_.axes.integer("pp");
+    if (revision_ < 18 || graph != "training" || stages == 1 ||
+        !engines::traits_of(attempt_.axes.text("impl")).one_graph_a_layer)
+      return std::nullopt;
+    const std::int64_t chunks = attempt_.axes.integer("vpp"),
+                       forwards = chunks * plan_.microbatches,
+                       warmup = order::warmup_forwards(
+                           {.pp = stages,
+                            .rank = rank_ / (world_size_ / stages),
+                            .chunks = chunks,
+                            .microbatches = plan_.microbatches,
+                            .group = attempt_.axes.integer("microbatch_group")});
+    std::vector<std::string> addresses;
+    for (std::int64_t i = 0; i < forwards; ++i)
+      addresses.push_back(concat("0x7f0000000", 200 + i % std::min(warmup + 1, forwards)));
+    return addresses;
+  }
   void capture(const char* arm, const char* graph) {
     line(record::CaptureLine{
         .arm = arm,
@@ -513,7 +546,8 @@ class RankScript {
         .generators_wanted = 2,
         .counter_before = forwards(plan_.first_replay),
         .counter_after = forwards(plan_.first_replay),
-        .module_runs = module_runs(graph)});
+        .module_runs = module_runs(graph),
+        .owned_inputs = owned_inputs(graph)});
     line(record::StateLine{
         .arm = arm, .what = "capture", .before = "0b1c2d3e00000000", .after = "0b1c2d3e00000000"});
     vote(Phase::capture);
@@ -1008,6 +1042,7 @@ class RankScript {
       if (std::string_view(what) == "communicators") vote(Phase::teardown_comm);
     }
     vote(Phase::teardown_process);
+    if (revision_ >= 18 && parallel_) line(communicators(/*kept=*/!comm_first));
     if (!plan_.trains) phase(Phase::eager, "free_eager");
     phase(Phase::replay, "free_graph");
     phase(Phase::teardown_process);

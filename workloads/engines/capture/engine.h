@@ -33,6 +33,8 @@ struct CaptureReport {
   std::vector<std::int64_t> counter_before, counter_after;
   /// TrainStep::module_runs() before the capture, for a part that is captured alone.
   std::optional<workloads::RunCount> module_runs;
+  /// The addresses of CaptureRequest::owned_inputs.
+  std::vector<std::uint64_t> owned_inputs = {};
 };
 
 /// Called by an engine around captures and replays. The harness writes evidence in these calls.

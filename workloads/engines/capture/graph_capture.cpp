@@ -63,6 +63,8 @@ std::unique_ptr<capture::Graph> capture_graph(const CaptureParts& parts, Capture
   if (request.warm_up) request.warm_up();
   if (request.undo_warm_up) request.undo_warm_up();
   if (request.module) report.module_runs = parts.step.module_runs(*request.module);
+  for (const at::Tensor& input : request.owned_inputs)
+    report.owned_inputs.push_back(parts.device.address(input));
   parts.device.synchronize();
   const std::int64_t pool_bytes_before = parts.device.memory().pool;
   auto graph = make_graph(parts);

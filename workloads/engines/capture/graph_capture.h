@@ -43,6 +43,8 @@ struct CaptureRequest {
   std::function<void()> warm_up = {}, undo_warm_up = {};
   /// The module whose work it is; null for a whole step or an optimizer step.
   const workloads::ModuleCall* module = nullptr;
+  /// Its static inputs that the engine owns, outside the pool; for evidence.
+  std::vector<at::Tensor> owned_inputs = {};
 };
 
 /// Waits for the device, warms up, registers every generator of the step and captures the work on

@@ -97,8 +97,9 @@ void ModuleGraphs::capture_forward(Place place, std::int64_t warmups, const Warm
   parts_.step.faults().static_inputs(policy_.inputs, recorded_.arguments,
                                      /*from_outside=*/!sources_[0].module);
   warmups_ = warmups;
-  forward_.graph = capture_graph(parts_, {forward_.name, place.pool, [this] { record_forward(); },
-                                          warmups_, warm_up.run, warm_up.undo, &recorded_.call});
+  forward_.graph =
+      capture_graph(parts_, {forward_.name, place.pool, [this] { record_forward(); }, warmups_,
+                             warm_up.run, warm_up.undo, &recorded_.call, policy_.inputs});
   if (has_backward()) return;
   policy_.results_stay = true;
   release();

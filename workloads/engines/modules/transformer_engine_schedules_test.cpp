@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <set>
 
 #include "workloads/engines/modules/transformer_engine.h"
+#include "workloads/faults/plant.h"
 #include "workloads/testing/refusal.h"
 #include "workloads/testing/twin_steps.h"
 
@@ -26,12 +28,12 @@ struct GraphWitness : Witness {
 /// pipeline stage.
 struct Bench {
   Bench(const order::Stage& stage, std::vector<std::vector<std::int64_t>> layers_of_chunk,
-        std::int64_t warmup_steps = 1)
+        std::int64_t warmup_steps = 1, fixtures::Fault fault = fixtures::Fault::none)
       : device(workloads::device_under_test()),
         stream(device.stream_from_pool()),
         guard(stream),
         schedule{stage, std::move(layers_of_chunk)},
-        step(model(stage), {}, device, 1, {}),
+        step(model(stage), {}, device, 1, faults::plant(fault)),
         witness(device),
         engine({.impl = "transformer_engine", .warmup_steps = warmup_steps}, device, stream, step,
                &witness, schedule, transformer_engine_policy()),
@@ -186,6 +188,31 @@ TEST(TransformerEngineSchedules, SlotsShareTheStaticInputsThatThePlanGivesThem) 
     for (std::size_t b = 0; b < buffers.size(); ++b)
       EXPECT_EQ(address(a) == address(b), buffers[a] == buffers[b])
           << "slots " << a << " and " << b;
+}
+
+TEST(TransformerEngineSchedules, ReportsNameTheStaticInputsOfTheirSlots) {
+  // Two of four microbatches are in use at one time, in each of two layers.
+  for (const auto& [fault, different] : std::vector<std::pair<fixtures::Fault, std::size_t>>{
+           {fixtures::Fault::none, 4}, {fixtures::Fault::static_inputs_not_shared, 8}}) {
+    Bench bench({.pp = 2, .rank = 0, .microbatches = 4}, {{0, 1}}, 1, fault);
+    for (const double first : {1.0, 2.0, 1.5})
+      EXPECT_EQ(bench.run(first), bench.expected(first)) << fault;
+    std::set<std::uint64_t> addresses;
+    std::size_t forwards = 0;
+    for (const CaptureReport& report : bench.witness.reports) {
+      if (!report.graph.ends_with(".forward")) {
+        EXPECT_TRUE(report.owned_inputs.empty()) << report.graph;
+        continue;
+      }
+      ++forwards;
+      ASSERT_EQ(report.owned_inputs.size(), 1u) << report.graph;
+      EXPECT_EQ(report.owned_inputs[0], bench.witness.first_address.at(report.graph).at("input.0"))
+          << report.graph;
+      addresses.insert(report.owned_inputs[0]);
+    }
+    EXPECT_EQ(forwards, 8u);
+    EXPECT_EQ(addresses.size(), different) << fault;
+  }
 }
 
 TEST(TransformerEngineSchedules, OnlyConnectedParametersTakePartAndTheirHooksRun) {

@@ -57,6 +57,8 @@ struct RunPlan {
   bool communicators_first = false;  // destroyed before the graphs
   bool abort_communicators = false;  // instead of destroying them
   bool buffers_per_rank = false;     // CollectiveConfig::per_rank
+  bool groups_made_again = false;    // under other names, while the arms run
+  bool communicators_kept = false;   // also after the last case
   /// The device of `rank` stalls inside a replay, ahead of collective `ahead_of` (from 1) of the
   /// graph in its group `group`.
   struct Stall {

@@ -32,6 +32,7 @@ struct CaptureLine {
   std::optional<std::int64_t> warmups, pools, generators, generators_wanted;
   std::vector<std::int64_t> counter_before, counter_after;
   std::optional<ModuleRuns> module_runs;
+  std::optional<std::vector<std::string>> owned_inputs;
 
   template <class Visitor>
   static void fields(Visitor& field) {
@@ -75,6 +76,9 @@ struct CaptureLine {
     field("module_runs", &CaptureLine::module_runs,
           "for a module that is captured on its own: how often it ran before", {},
           {.since = 9, .may_be_null = true});
+    field("owned_inputs", &CaptureLine::owned_inputs,
+          "for the forward of a module whose static inputs the engine owns: their addresses",
+          JsonText{R"(["0x7f0000000200"])"}, {.filled = true, .since = 18});
   }
 };
 

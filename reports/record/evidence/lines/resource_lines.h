@@ -72,6 +72,46 @@ struct ExecutedLine {
   }
 };
 
+/// The communicators of one group over one transport.
+struct GroupCommunicators {
+  std::string group, transport;
+  std::int64_t before = 0, made = 0, ended = 0, left = 0;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("group", &GroupCommunicators::group, "the groups of a name, with the ranks of each",
+          "tp=0,1|2,3", kFilled);
+    field("transport", &GroupCommunicators::transport, "the library that sends for the group",
+          "nccl", kFilled);
+    field("before", &GroupCommunicators::before, "communicators that existed when the arms began",
+          1, kCount);
+    field("made", &GroupCommunicators::made, "made while the arms ran", 0, kCount);
+    field("ended", &GroupCommunicators::ended, "destroyed or aborted while the arms ran", 0,
+          kCount);
+    field("left", &GroupCommunicators::left, "communicators that exist after the teardown", 1,
+          kCount);
+  }
+};
+
+struct CommunicatorsLine {
+  static constexpr std::int64_t kSince = 18;
+  static constexpr std::string_view
+      kKind = "communicators",
+      kDoc =
+          "How many communicators this rank had for each of its groups of two or more ranks, those "
+          "of earlier cases of the batch included. Written after the teardown.";
+  bool kept = false;
+  std::vector<GroupCommunicators> groups;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("kept", &CommunicatorsLine::kept,
+          "whether the teardown keeps the communicators for the next case of the batch", true);
+    field("groups", &CommunicatorsLine::groups,
+          "every group that has had a communicator since the process began");
+  }
+};
+
 struct PlacementLine {
   static constexpr std::string_view
       kKind = "placement",
@@ -245,7 +285,8 @@ struct RacesLine {
 };
 
 /// The kinds of this file, in the order of the reference page.
-using ResourceKinds = Kinds<CollectivesLine, ExecutedLine, PlacementLine, MemoryLine, CycleLine,
-                            TimingLine, BusyLine, PairedBlockLine, RacesLine>;
+using ResourceKinds =
+    Kinds<CollectivesLine, ExecutedLine, CommunicatorsLine, PlacementLine, MemoryLine, CycleLine,
+          TimingLine, BusyLine, PairedBlockLine, RacesLine>;
 
 }  // namespace graphproof::record
