@@ -1,5 +1,7 @@
 #include "workloads/layers/fused_linear.h"
 
+#include "workloads/forward/autocast.h"
+
 namespace graphproof::workloads {
 namespace {
 
@@ -33,8 +35,9 @@ struct FusedLinear : torch::autograd::Function<FusedLinear> {
 
 at::Tensor linear_product(const at::Tensor& x, const at::Tensor& weight,
                           const at::Tensor& main_gradient, bool fused, DelayedGradients* delayed) {
-  if (delayed) return delayed_product(x, weight, main_gradient, *delayed);
-  return fused ? FusedLinear::apply(x, weight, main_gradient) : at::mm(x, weight.t());
+  const at::Tensor operand = autocast_operand(x), factor = autocast_operand(weight);
+  if (delayed) return delayed_product(operand, factor, main_gradient, *delayed);
+  return fused ? FusedLinear::apply(operand, factor, main_gradient) : at::mm(operand, factor.t());
 }
 
 }  // namespace graphproof::workloads

@@ -12,7 +12,8 @@ namespace graphproof::workloads {
 /// (fp8_weights.h); main_gradient [O, I] fp32 is the .grad of the leaf. With `fused` the backward
 /// adds dy^T x to main_gradient and returns an undefined gradient, for which the accumulator of the
 /// leaf runs its hooks as for any other. Without `fused` it is autograd's own product. With
-/// `delayed` the weight gradient is deferred to it, with or without `fused`.
+/// `delayed` the weight gradient is deferred to it, with or without `fused`. In an autocast region
+/// the operands are cast first (autocast.h).
 at::Tensor linear_product(const at::Tensor& x, const at::Tensor& weight,
                           const at::Tensor& main_gradient, bool fused,
                           DelayedGradients* delayed = nullptr);

@@ -29,7 +29,7 @@ inline constexpr Distribution kBiasDistribution{0.0, 0.1};
 /// x [N/P, I] from outside the region; weight [O/T, I] of this rank's outputs. Returns [N, O/T].
 inline at::Tensor column_parallel(const at::Tensor& x, const at::Tensor& weight,
                                   const Layout& layout) {
-  return at::mm(enter_tensor_parallel(x, layout), weight.t());
+  return at::mm(enter_tensor_parallel(x, layout), autocast_operand(weight).t());
 }
 
 /// A linear layer whose outputs are split over the T ranks.

@@ -51,7 +51,19 @@ void require_predictable(const ModelConfig& config) {
       "next: leave these options out, or set mtp_num_layers to 0");
 }
 
+void require_castable(const ModelConfig& config) {
+  if (config.precision == Precision::fp32 && !config.fp8_weights && !config.overlap_ep_comm &&
+      config.attention_kernel == AttentionKernel::math)
+    return;
+  throw std::invalid_argument(
+      std::string("autocast: got parameters in ") + name_of(config.precision) +
+      ", weights in fp8, layers that overlap their exchanges, or a fused attention kernel; want "
+      "none of these and parameters in fp32; why: there would be nothing to cast, or products that "
+      "autocast does not know; next: leave these options out, or set autocast to none");
+}
+
 ModelConfig checked(const ModelConfig& config, const Layout& layout) {
+  if (config.autocast) require_castable(config);
   require_divides("hidden", config.hidden, "heads", config.heads);
   if (config.position_embedding == PositionEmbedding::rope)
     require_divides("hidden / heads", config.hidden / config.heads, "2 (rotary pairs)", 2);
@@ -135,6 +147,7 @@ struct TrainStep::State {
         planted(faults_ ? std::move(faults_) : std::make_shared<faults::FaultHooks>()),
         faults(plan()),
         options(at::TensorOptions().device(device_.torch_device())),
+        autocast{.enabled = config.autocast, .cache = config.autocast_cache},
         tracker(backend, device_),
         parameters(seed, device_.torch_device(), scalar_type(config.precision)),
         model(parameters, config, layout, device_.torch_device(), faults),
@@ -255,6 +268,7 @@ struct TrainStep::State {
   const std::shared_ptr<faults::FaultHooks> planted;
   faults::FaultHooks& faults;
   const at::TensorOptions options;
+  const AutocastState autocast;  // of each forward of a microbatch
   fixtures::RngTracker tracker;
   Parameters parameters;
   Gpt model;
@@ -320,6 +334,7 @@ ForwardPass TrainStep::State::pass_of(const Batch& batch, const order::Work& wor
           .expert_pull = batch.expert_pull.empty()
                              ? at::Tensor()
                              : batch.expert_pull.at(static_cast<std::size_t>(work.microbatch)),
+          .autocast = autocast,
           .gather = gather.get(),
           .fp8_weights = fp8_weights ? &*fp8_weights : nullptr,
           .shared_expert_stream = shared_expert_stream ? &*shared_expert_stream : nullptr};
@@ -329,6 +344,7 @@ at::Tensor TrainStep::State::run_chunk(const Batch& batch, const order::Work& wo
                                        const at::Tensor& received) {
   const auto index = static_cast<std::size_t>(work.microbatch);
   const ForwardPass pass = pass_of(batch, work);
+  const AutocastRegion region(options.device().type(), autocast);
   at::Tensor input = model.before_layers(work.chunk, batch.tokens.at(index), received, pass);
   if (vision && model.embeds(work.chunk))
     input = vision->forward(
