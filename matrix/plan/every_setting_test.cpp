@@ -34,7 +34,6 @@ const std::map<std::string, std::string> kNotVaried = {
     {"collective", "of model collective: profile hazards"},
     {"collective_bytes", "of model collective: profile hazards"},
     {"layer_spec", "of subject megatron_core"},
-    {"autocast_cache", "of subject torch"},
     {"optimizer_kernels", "of subject torch"},
     {"checkpoint", "of subject torch"},
     {"graph_trees", "of subject torch_compile"},

@@ -283,6 +283,21 @@ TEST_F(StepConfigTest,
   }
 }
 
+TEST_F(StepConfigTest, AutocastIsComparedWithASingleRankInAutocastExceptWhereRoundingsMoveTokens) {
+  const fixtures::Rank first{.world_size = 2, .rank = 0, .local_rank = 0, .from = "test"};
+  const StepConfig dense = config_of("tp=2,autocast=bf16,autocast_cache=true", first);
+  EXPECT_TRUE(dense.model.autocast);
+  EXPECT_TRUE(dense.model.autocast_cache);
+  EXPECT_EQ(dense.model.precision, workloads::Precision::fp32);
+  EXPECT_TRUE(single_rank(dense).model.autocast);
+  const StepConfig experts = config_of(
+      "tp=2,sequence_parallel=true,model=moe,experts=4,topk=2,dispatch=drop_and_pad,"
+      "dispatcher=alltoall,autocast=bf16",
+      first);
+  EXPECT_TRUE(experts.model.autocast);
+  EXPECT_FALSE(single_rank(experts).model.autocast);
+}
+
 TEST_F(StepConfigTest, PutsContextParallelRanksBetweenTensorAndDataParallelOnes) {
   for (int rank = 0; rank < 8; ++rank) {
     const StepConfig config =
