@@ -75,6 +75,8 @@ TEST(SubjectsTest, ARuleBindsTheSubjectsThatRunTheCodeOfItsSource) {
   EXPECT_EQ(refused_by("subject=megatron_core,impl=full_iteration,modules=[attn]"), "")
       << "an argument of the command line, which Megatron-Core does not have";
   EXPECT_EQ(refused_by("subject=torch,impl=callables,precision=bf16,autocast_cache=true"), "P001");
+  EXPECT_EQ(refused_by("impl=local,autocast=bf16,autocast_cache=true"), "P001");
+  EXPECT_EQ(refused_by("impl=full_iteration,autocast=bf16,autocast_cache=true"), "");
 }
 
 TEST(SubjectsTest, WhatASubjectCannotDoIsSkippedWithItsReason) {
@@ -116,7 +118,10 @@ TEST(SubjectsTest, WhatASubjectCannotDoIsSkippedWithItsReason) {
   EXPECT_EQ(missing("subject=torch,impl=manual,optimizer_kernels=fused", {.device = "sim"}),
             Reasons{"device=sim: CUDA graphs of PyTorch need a GPU"});
   EXPECT_EQ(missing("impl=manual,autocast_cache=true"),
-            Reasons{"autocast_cache=true: graphproof's own models do not use PyTorch's autocast"});
+            Reasons{"autocast_cache=true, autocast=none: without autocast nothing is cast"});
+  EXPECT_EQ(
+      missing("subject=torch,impl=full_iteration,autocast=bf16"),
+      Reasons{"autocast=bf16: autocast is what precision bf16 and fp16 are for this subject"});
   EXPECT_EQ(missing("subject=script,impl=manual"),
             Reasons{"env.GRAPHPROOF_SCRIPT=unset: env.GRAPHPROOF_SCRIPT has to name the file of "
                     "the user"});

@@ -153,6 +153,7 @@ void run_layout_reference(const CaseParts& parts) {
   parallel.model.loss_scaling = workloads::LossScaling::static_;
   StepConfig single = single_rank(parts.config);
   parallel.model.precision = single.model.precision;
+  parallel.model.autocast = single.model.autocast;
   // Adam's first update is nearly the gradient's sign. Another order of sums can change the sign of
   // a gradient that is almost zero.
   if (parallel.model.distributed_optimizer)
@@ -172,12 +173,13 @@ void run_layout_reference(const CaseParts& parts) {
     else
       gradients.push_back({name, tensor, own_shard(full, tensor.sizes(), shards[i]), full});
   }
-  if (single.model.precision != workloads::Precision::fp32 && !single.model.fp8_weights &&
+  if (single.model.rounds_to_16_bits() && !single.model.fp8_weights &&
       !reference_distance(gradients, bound).within()) {
     // Computing in 16 bits causes this difference without any layout. Rounded weights are excluded:
     // one that is rounded to another value changes much more.
     StepConfig exact = single;
     exact.model.precision = workloads::Precision::fp32;
+    exact.model.autocast = false;
     const Snapshot wide = reference_step(parts, exact).left;
     for (ReferencePair& pair : gradients)
       pair.rounding = (tensor_named(whole, pair.name) - tensor_named(wide, pair.name))

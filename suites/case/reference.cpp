@@ -73,7 +73,7 @@ ReferenceBound fp32_bound(const workloads::ModelConfig& model) {
 // adds an error of at most half an ulp (2^-9 for bf16, 2^-11 for fp16) with an independent sign, so
 // together about sqrt(r) of them. The errors of fp32 sums are negligible in comparison.
 ReferenceBound short_bound(const workloads::ModelConfig& model) {
-  const bool bf16 = model.precision == workloads::Precision::bf16;
+  const bool bf16 = model.precision == workloads::Precision::bf16 || model.autocast;
   const int half_ulp = bf16 ? -9 : -11;
   // In the forward a layer rounds sixteen times (two norms; projection, three steps of the
   // rotation, scores, softmax, context and output of attention; up, activation, down; the sum over
@@ -117,9 +117,8 @@ bool second_step_compared(const workloads::ModelConfig& model) {
 }
 
 ReferenceBound reference_bound(const StepConfig& single) {
-  ReferenceBound bound = single.model.precision == workloads::Precision::fp32
-                             ? fp32_bound(single.model)
-                             : short_bound(single.model);
+  ReferenceBound bound =
+      single.model.rounds_to_16_bits() ? short_bound(single.model) : fp32_bound(single.model);
   if (second_step_compared(single.model)) {
     // The error of the first step enters through its update, which is about a tenth of the
     // gradient.
@@ -131,8 +130,7 @@ ReferenceBound reference_bound(const StepConfig& single) {
 
 ReferenceBound rounding_bound(const StepConfig& config, std::int64_t step) {
   const workloads::ModelConfig model = single_rank(config).model;
-  ReferenceBound bound =
-      model.precision == workloads::Precision::fp32 ? fp32_bound(model) : short_bound(model);
+  ReferenceBound bound = model.rounds_to_16_bits() ? short_bound(model) : fp32_bound(model);
   bound.relative *= static_cast<double>(step + 1);
   bound.why += "; times " + std::to_string(step + 1) + " steps";
   return bound;

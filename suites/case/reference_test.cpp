@@ -160,6 +160,9 @@ TEST(LayoutReference, BoundOfBf16IsThatOfItsRoundingsAndBelowAMissingReduction) 
             std::string::npos)
       << bound.why;
   EXPECT_LT(bound.relative, 0.1);
+  StepConfig cast;
+  cast.model.autocast = true;
+  EXPECT_EQ(reference_bound(cast).relative, bound.relative) << "its products are rounded alike";
   auto generator = at::detail::createCPUGenerator(3);
   const at::Tensor half = at::randn({4096}, generator), other = at::randn({4096}, generator);
   const ReferencePair rounded[] = {

@@ -310,6 +310,9 @@ StepConfig step_config(const matrix::AxisTable& axes, const matrix::Case& test_c
       .freeze_vision_model = boolean("freeze_vision_model"),
       .recompute = recompute_config(text("recompute")),
       .precision = meaning_of(kPrecisions, "precision", text("precision")),
+      .autocast = text("autocast") == "bf16",
+      .autocast_cache = boolean("autocast_cache"),
+      .cpu_offload = boolean("cpu_offload"),
       .loss_scaling = meaning_of(kLossScales, "loss_scale", text("loss_scale")),
       .optimizer = meaning_of(kOptimizers, "optimizer", text("optimizer")),
       .clip_grad = boolean("clip_grad"),
@@ -423,8 +426,10 @@ StepConfig single_rank(const StepConfig& parallel) {
     // roundings send tokens to other experts (seen on GPUs with bf16 and fp16 under the distributed
     // optimizer, and on the simulated device with fp16 and etp 2).
     if (parts * parallel.layout.cp * parallel.layout.etp > 1 ||
-        parallel.model.distributed_optimizer)
+        parallel.model.distributed_optimizer) {
       single.model.precision = workloads::Precision::fp32;
+      single.model.autocast = false;
+    }
   }
   single.layout = {};
   single.engine.impl = "none";

@@ -187,8 +187,8 @@ TEST_F(StepConfigTest, RefusesAWorldOfAnotherSizeThanTheLayout) {
 }
 
 TEST_F(StepConfigTest, RefusesAnAxisThatItWouldIgnore) {
-  const std::string message = refusal("cpu_offload=true", {});
-  EXPECT_NE(message.find("axis cpu_offload; got true; want its default"), std::string::npos)
+  const std::string message = refusal("share_io_buffers=true", {});
+  EXPECT_NE(message.find("axis share_io_buffers; got true; want its default"), std::string::npos)
       << message;
 }
 
@@ -281,6 +281,21 @@ TEST_F(StepConfigTest,
     EXPECT_EQ(single.capacity_parts, 2);
     EXPECT_EQ(single.precision, workloads::Precision::fp32);
   }
+}
+
+TEST_F(StepConfigTest, AutocastIsComparedWithASingleRankInAutocastExceptWhereRoundingsMoveTokens) {
+  const fixtures::Rank first{.world_size = 2, .rank = 0, .local_rank = 0, .from = "test"};
+  const StepConfig dense = config_of("tp=2,autocast=bf16,autocast_cache=true", first);
+  EXPECT_TRUE(dense.model.autocast);
+  EXPECT_TRUE(dense.model.autocast_cache);
+  EXPECT_EQ(dense.model.precision, workloads::Precision::fp32);
+  EXPECT_TRUE(single_rank(dense).model.autocast);
+  const StepConfig experts = config_of(
+      "tp=2,sequence_parallel=true,model=moe,experts=4,topk=2,dispatch=drop_and_pad,"
+      "dispatcher=alltoall,autocast=bf16",
+      first);
+  EXPECT_TRUE(experts.model.autocast);
+  EXPECT_FALSE(single_rank(experts).model.autocast);
 }
 
 TEST_F(StepConfigTest, PutsContextParallelRanksBetweenTensorAndDataParallelOnes) {

@@ -74,6 +74,8 @@ struct ModelConfig {
   bool bidirectional = false;          // tokens attend to later ones too, as in an encoder
   RecomputeConfig recompute = {};
   Precision precision = Precision::fp32;
+  bool autocast = false, autocast_cache = false;  // in bf16, with precision fp32: autocast.h
+  bool cpu_offload = false;                       // activation_offload.h
   LossScaling loss_scaling = LossScaling::dynamic;
   OptimizerKind optimizer = OptimizerKind::sgd;
   bool clip_grad = false;                                    // gradient_clip.h
@@ -90,6 +92,8 @@ struct ModelConfig {
   /// layout that it stands for splits a weight and an expert's weight. Each part has its own scale.
   int fp8_parts = 1, fp8_expert_parts = 1;
 
+  /// Whether activations, or some of them, have 16 bits.
+  bool rounds_to_16_bits() const { return precision != Precision::fp32 || autocast; }
   /// Whether the linear layers of a layer use fp8: in their products, or in rounded weights alone.
   bool uses_fp8(std::int64_t layer) const {
     return (fp8_weights || is_fp8(precision)) &&

@@ -7,6 +7,8 @@
 
 #include "fixtures/tensors/torch.h"
 #include "workloads/faults/hooks/fault_hooks.h"
+#include "workloads/forward/activation_offload.h"
+#include "workloads/forward/autocast.h"
 #include "workloads/forward/dropout.h"
 #include "workloads/forward/expert_buffers.h"
 #include "workloads/forward/expert_ledger.h"
@@ -45,6 +47,10 @@ struct ForwardPass {
   at::Tensor documents = {};
   /// [E] fp32: added to the logits of routers (data.h); undefined without paged_stash.
   at::Tensor expert_pull = {};
+  /// The region that the whole forward runs in. A part that an engine runs outside of the forward
+  /// opens it again.
+  AutocastState autocast = {};
+  ActivationOffload* offload = nullptr;     // null: activations stay on the device
   ParameterGather* gather = nullptr;        // null: all parameters are complete
   const Fp8Weights* fp8_weights = nullptr;  // null: products use the weights themselves
   at::Tensor fp8_kept = {};                 // with_kept_scales(); else undefined
@@ -62,13 +68,14 @@ std::vector<at::Tensor> run_module(const ForwardPass& pass, const ModuleCall& ca
                                    const std::vector<at::Tensor>& inputs,
                                    const std::vector<at::Tensor>& parameters, const Body& body) {
   if (!pass.runner) return body(inputs);
-  return pass.runner->run(
-      call, inputs, parameters,
-      [body, &runs = pass.module_runs.of(call)](const std::vector<at::Tensor>& given) {
-        const std::vector<at::Tensor> outputs = body(given);
-        count_run(runs, outputs);
-        return outputs;
-      });
+  return pass.runner->run(call, inputs, parameters,
+                          [body, autocast = pass.autocast, &runs = pass.module_runs.of(call)](
+                              const std::vector<at::Tensor>& given) {
+                            const AutocastRegion region(given.at(0).device().type(), autocast);
+                            const std::vector<at::Tensor> outputs = body(given);
+                            count_run(runs, outputs);
+                            return outputs;
+                          });
 }
 
 }  // namespace graphproof::workloads

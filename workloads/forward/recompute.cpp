@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "workloads/forward/autocast.h"
+
 namespace graphproof::workloads {
 namespace {
 
@@ -10,8 +12,9 @@ using torch::autograd::variable_list;
 
 /// Wraps the function for an autograd node, which can only store reference counted values.
 struct KeptWork : torch::CustomClassHolder {
-  explicit KeptWork(RecomputedWork kept) : run(std::move(kept)) {}
+  KeptWork(RecomputedWork kept, AutocastState state) : run(std::move(kept)), autocast(state) {}
   RecomputedWork run;
+  AutocastState autocast;  // of the first run
 };
 
 struct Recompute : torch::autograd::Function<Recompute> {
@@ -22,7 +25,8 @@ struct Recompute : torch::autograd::Function<Recompute> {
     saved.insert(saved.end(), parameters.begin(), parameters.end());
     context->save_for_backward(std::move(saved));
     context->saved_data["inputs"] = static_cast<std::int64_t>(inputs.size());
-    context->saved_data["work"] = c10::IValue::make_capsule(c10::make_intrusive<KeptWork>(work));
+    context->saved_data["work"] = c10::IValue::make_capsule(
+        c10::make_intrusive<KeptWork>(work, autocast_state(inputs.front().device().type())));
     return work(inputs.vec(), /*again=*/false);
   }
 
@@ -37,6 +41,7 @@ struct Recompute : torch::autograd::Function<Recompute> {
     at::Tensor output;
     {
       const at::AutoGradMode record(true);
+      const AutocastRegion region(inputs.front().device().type(), work->autocast);
       output = work->run(inputs, /*again=*/true);
     }
     variable_list targets;

@@ -21,8 +21,8 @@ using RecomputedWork = faults::FaultHooks::RecomputedWork;
 
 /// Returns work(inputs) and keeps only `inputs` for the backward. Differentiable in `inputs` and
 /// `parameters`; any other parameter that `work` uses gets no gradient. `work` is kept until the
-/// backward has run. The gradients of the second run are returned and not accumulated inside, so
-/// a capture that uses autograd::grad gets them.
+/// backward has run. The second run has the autocast of the first. The gradients of the second run
+/// are returned and not accumulated inside, so a capture that uses autograd::grad gets them.
 at::Tensor recompute(const RecomputedWork& work, const std::vector<at::Tensor>& inputs,
                      const std::vector<at::Tensor>& parameters = {});
 

@@ -1,5 +1,7 @@
 #include "workloads/layers/fused_linear.h"
 
+#include "workloads/forward/autocast.h"
+
 namespace graphproof::workloads {
 namespace {
 
@@ -32,9 +34,12 @@ struct FusedLinear : torch::autograd::Function<FusedLinear> {
 }  // namespace
 
 at::Tensor linear_product(const at::Tensor& x, const at::Tensor& weight,
-                          const at::Tensor& main_gradient, bool fused, DelayedGradients* delayed) {
-  if (delayed) return delayed_product(x, weight, main_gradient, *delayed);
-  return fused ? FusedLinear::apply(x, weight, main_gradient) : at::mm(x, weight.t());
+                          const at::Tensor& main_gradient, bool fused, DelayedGradients* delayed,
+                          ActivationOffload* offload) {
+  const at::Tensor operand = autocast_operand(x), factor = autocast_operand(weight);
+  if (offload) return offloaded_product(operand, factor, *offload);
+  if (delayed) return delayed_product(operand, factor, main_gradient, *delayed);
+  return fused ? FusedLinear::apply(operand, factor, main_gradient) : at::mm(operand, factor.t());
 }
 
 }  // namespace graphproof::workloads

@@ -29,7 +29,7 @@ inline constexpr Distribution kBiasDistribution{0.0, 0.1};
 /// x [N/P, I] from outside the region; weight [O/T, I] of this rank's outputs. Returns [N, O/T].
 inline at::Tensor column_parallel(const at::Tensor& x, const at::Tensor& weight,
                                   const Layout& layout) {
-  return at::mm(enter_tensor_parallel(x, layout), weight.t());
+  return at::mm(enter_tensor_parallel(x, layout), autocast_operand(weight).t());
 }
 
 /// A linear layer whose outputs are split over the T ranks.
@@ -50,7 +50,7 @@ class ColumnParallelLinear {
   at::Tensor forward(const at::Tensor& x, const ForwardPass& pass) const {
     const at::Tensor y =
         linear_product(enter_tensor_parallel(x, layout_), used_weight(weight_, pass),
-                       weight_.grad(), fused_, delayed_);
+                       weight_.grad(), fused_, delayed_, pass.offload);
     return bias_.defined() ? y + bias_ : y;
   }
 
@@ -78,8 +78,10 @@ class RowParallelLinear {
   /// x [N, I/T], this rank's inputs. Returns [N/P, O], outside the region. The bias is added once,
   /// after the sum over the ranks.
   at::Tensor forward(const at::Tensor& x, const ForwardPass& pass) const {
-    const at::Tensor y = leave_tensor_parallel(
-        linear_product(x, used_weight(weight_, pass), weight_.grad(), fused_, delayed_), layout_);
+    const at::Tensor y =
+        leave_tensor_parallel(linear_product(x, used_weight(weight_, pass), weight_.grad(), fused_,
+                                             delayed_, pass.offload),
+                              layout_);
     return bias_.defined() && pass.faults.adds_bias(y, bias_) ? y + bias_ : y;
   }
 
@@ -105,7 +107,8 @@ class DuplicatedLinear {
 
   /// x [N/P, I]. Returns [N/P, O].
   at::Tensor forward(const at::Tensor& x, const ForwardPass& pass) const {
-    return linear_product(x, used_weight(weight_, pass), weight_.grad(), fused_, delayed_);
+    return linear_product(x, used_weight(weight_, pass), weight_.grad(), fused_, delayed_,
+                          pass.offload);
   }
 
  private:

@@ -315,10 +315,11 @@ at::Tensor Moe::product(const at::Tensor& x, const UsedWeight& weight,
   if (weight.fp8.values.defined())
     return linear_product(x, expert ? weight.of_expert(*expert) : weight, gradient,
                           /*fused=*/false, delayed_);
-  const auto of = [&](const at::Tensor& all) { return expert ? all.select(0, *expert) : all; };
-  return delayed_ ? delayed_product(x, of(weight.tensor.detach()), gradient, *delayed_)
-         : expert ? at::mm(x, of(weight.tensor).t())
-                  : at::bmm(x, weight.tensor.transpose(1, 2));
+  const at::Tensor operand = autocast_operand(x), all = autocast_operand(weight.tensor);
+  const at::Tensor factor = expert ? all.select(0, *expert) : all;
+  return delayed_ ? delayed_product(operand, factor, gradient, *delayed_)
+         : expert ? at::mm(operand, factor.t())
+                  : at::bmm(operand, factor.transpose(1, 2));
 }
 
 at::Tensor Moe::pack(const at::Tensor& tokens, const at::Tensor& counts, const ForwardPass& pass,

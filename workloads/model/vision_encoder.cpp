@@ -93,6 +93,7 @@ at::Tensor VisionEncoder::forward(const at::Tensor& text, const Images& images,
                         .router_bias = pass.router_bias,
                         .root_gradient = pass.root_gradient,
                         .documents = numbers,
+                        .autocast = pass.autocast,
                         .gather = frozen_ ? nullptr : pass.gather};
   if (run.gather) run.gather->wait(front_);
   // Every image has all its tokens, so a token's position in its image is the remainder of its
@@ -103,7 +104,7 @@ at::Tensor VisionEncoder::forward(const at::Tensor& text, const Images& images,
                  positions.narrow(0, 0, length);
   for (const Layer& layer : layers_) x = layer.forward(x, run);
   if (pass.gather) pass.gather->wait(frozen_ ? std::vector{projection_} : projections_);
-  const at::Tensor tokens = at::mm(final_norm_.forward(x), projection_.t());
+  const at::Tensor tokens = at::mm(final_norm_.forward(x), projection_.t()).to(text.scalar_type());
   // The results of padding go to a row behind the last one, which is cut off.
   const at::Tensor with_spare = at::cat({text, text.new_zeros({1, text.size(1)})});
   return with_spare.index_copy(0, images.rows, tokens).narrow(0, 0, text.size(0));

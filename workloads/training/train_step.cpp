@@ -51,7 +51,33 @@ void require_predictable(const ModelConfig& config) {
       "next: leave these options out, or set mtp_num_layers to 0");
 }
 
+void require_castable(const ModelConfig& config) {
+  if (config.precision == Precision::fp32 && !config.fp8_weights && !config.overlap_ep_comm &&
+      config.attention_kernel == AttentionKernel::math)
+    return;
+  throw std::invalid_argument(
+      std::string("autocast: got parameters in ") + name_of(config.precision) +
+      ", weights in fp8, layers that overlap their exchanges, or a fused attention kernel; want "
+      "none of these and parameters in fp32; why: there would be nothing to cast, or products that "
+      "autocast does not know; next: leave these options out, or set autocast to none");
+}
+
+void require_offloadable(const ModelConfig& config, const Layout& layout) {
+  if (layout.pp == 1 && !config.recompute.any() && config.experts == 0 &&
+      config.encoder_layers == 0 && !config.grad_accumulation_fusion && !config.delay_wgrad &&
+      !is_fp8(config.precision))
+    return;
+  throw std::invalid_argument(
+      "activation offload: got a pipeline of " + std::to_string(layout.pp) +
+      " stages, recompute, experts, images, weight gradients that are added elsewhere, or products "
+      "in fp8; want one stage and none of these; why: one set of host buffers has the inputs of "
+      "linear layers, in the order of one forward (R111, R112); next: leave these options out, or "
+      "set cpu_offload to false");
+}
+
 ModelConfig checked(const ModelConfig& config, const Layout& layout) {
+  if (config.cpu_offload) require_offloadable(config, layout);
+  if (config.autocast) require_castable(config);
   require_divides("hidden", config.hidden, "heads", config.heads);
   if (config.position_embedding == PositionEmbedding::rope)
     require_divides("hidden / heads", config.hidden / config.heads, "2 (rotary pairs)", 2);
@@ -135,6 +161,7 @@ struct TrainStep::State {
         planted(faults_ ? std::move(faults_) : std::make_shared<faults::FaultHooks>()),
         faults(plan()),
         options(at::TensorOptions().device(device_.torch_device())),
+        autocast{.enabled = config.autocast, .cache = config.autocast_cache},
         tracker(backend, device_),
         parameters(seed, device_.torch_device(), scalar_type(config.precision)),
         model(parameters, config, layout, device_.torch_device(), faults),
@@ -176,6 +203,7 @@ struct TrainStep::State {
         schedule(config, layout, device_.torch_device()) {
     if (config.fp8_weights || is_fp8(config.precision))
       fp8_weights.emplace(config, layout, parameters, faults);
+    if (config.cpu_offload) offload.emplace(device, faults);
     if (config.overlap_ep_comm) exchanges.emplace(device, layout.ep_group, faults);
     if (config.shared_expert && config.shared_expert_overlap)
       shared_expert_stream.emplace(device, faults);
@@ -255,6 +283,7 @@ struct TrainStep::State {
   const std::shared_ptr<faults::FaultHooks> planted;
   faults::FaultHooks& faults;
   const at::TensorOptions options;
+  const AutocastState autocast;  // of each forward of a microbatch
   fixtures::RngTracker tracker;
   Parameters parameters;
   Gpt model;
@@ -284,6 +313,7 @@ struct TrainStep::State {
   const StageTransfers transfers;
   ScheduleLedger schedule;
   std::optional<Fp8Weights> fp8_weights;
+  std::optional<ActivationOffload> offload;                // with cpu_offload
   std::optional<ExchangeStream> exchanges;                 // with overlap_ep_comm
   std::optional<SharedExpertStream> shared_expert_stream;  // with shared_expert_overlap
   /// By chunk and microbatch: the forwards whose backward has not run.
@@ -320,6 +350,8 @@ ForwardPass TrainStep::State::pass_of(const Batch& batch, const order::Work& wor
           .expert_pull = batch.expert_pull.empty()
                              ? at::Tensor()
                              : batch.expert_pull.at(static_cast<std::size_t>(work.microbatch)),
+          .autocast = autocast,
+          .offload = offload && at::GradMode::is_enabled() ? &*offload : nullptr,
           .gather = gather.get(),
           .fp8_weights = fp8_weights ? &*fp8_weights : nullptr,
           .shared_expert_stream = shared_expert_stream ? &*shared_expert_stream : nullptr};
@@ -329,6 +361,7 @@ at::Tensor TrainStep::State::run_chunk(const Batch& batch, const order::Work& wo
                                        const at::Tensor& received) {
   const auto index = static_cast<std::size_t>(work.microbatch);
   const ForwardPass pass = pass_of(batch, work);
+  const AutocastRegion region(options.device().type(), autocast);
   at::Tensor input = model.before_layers(work.chunk, batch.tokens.at(index), received, pass);
   if (vision && model.embeds(work.chunk))
     input = vision->forward(
@@ -354,7 +387,9 @@ TrainStep::State::Outstanding TrainStep::State::forward(const Batch& batch, cons
   dropout.begin(m);
   recomputes.begin(m);
   if (received.defined()) received.requires_grad_(true);
+  if (offload) offload->begin();
   const at::Tensor output = run_chunk(batch, work, received);
+  if (offload) offload->finish();
   if (model.makes_loss(work.chunk)) note_loss(work, output);
   leave_fp8(Fp8Scaling::Direction::forward, work);
   return {received, output};

@@ -22,9 +22,9 @@ constexpr double kWidestRelativeBoundFp16 = kWidestRelativeBoundBf16 / 4;
 
 double widest_bound(const Axes& axes) {
   const std::string precision = axes.text("precision");
-  return precision == "bf16"   ? kWidestRelativeBoundBf16
-         : precision == "fp16" ? kWidestRelativeBoundFp16
-                               : kWidestRelativeBound;
+  return precision == "bf16" || axes.text("autocast") == "bf16" ? kWidestRelativeBoundBf16
+         : precision == "fp16"                                  ? kWidestRelativeBoundFp16
+                                                                : kWidestRelativeBound;
 }
 
 void judge_distance(Judgement& judgement, const RankFiles& files, const record::Distance& distance,
