@@ -9,6 +9,7 @@ import types
 import unittest
 from unittest import mock
 
+import torch
 import torch.distributed as dist
 
 from graphproof.batch import Batch, Place
@@ -148,6 +149,17 @@ class Settings(unittest.TestCase):
 
 
 class Pipelines(unittest.TestCase):
+    def test_no_two_chunks_get_one_tensor(self):
+        # impl local counts by tensors which graphs share an input.
+        training = megatron.MegatronTraining.__new__(megatron.MegatronTraining)
+        training.case = Case(axes_of("subject=megatron_core,pp=2,vpp=2,layers=4"), seed=1)
+        training.chunks = [None, None]
+        batch = [{"tokens": torch.zeros(2)}, {"tokens": torch.ones(2)}]
+        drawn = [one["tokens"] for chunk in training._data(batch) for one in chunk]
+        self.assertEqual(len({id(tensor) for tensor in drawn}), 4)
+        for tensor, one in zip(drawn, batch * 2):
+            self.assertTrue(torch.equal(tensor, one["tokens"]))
+
     def test_stages_of_an_interleaved_pipeline_do_not_send_in_one_batch(self):
         # Megatron-LM's arguments.py wants more than two stages without overlap_p2p_comm, whose
         # sends and receives between the same two ranks would be one batch.

@@ -233,15 +233,11 @@ class MegatronTraining:
     def step(self, batch: list) -> torch.Tensor:
         """Losses [microbatches] on the last stage of a pipeline, zeros on the others."""
         case = self.case
-        # New tensors, as a data loader gives: impl local notes on a tensor that it has recorded it,
-        # and would count one of an earlier arm again.
-        batch = [{name: tensor.detach() for name, tensor in one.items()} for one in batch]
         for chunk in self.chunks:
             chunk.zero_grad_buffer()
         self.optimizer.zero_grad()
-        data = [iter(batch) for _ in self.chunks] if case.vpp > 1 else iter(batch)
         reduced = self.forward_backward(
-            forward_step_func=self._forward, data_iterator=data, model=self.chunks,
+            forward_step_func=self._forward, data_iterator=self._data(batch), model=self.chunks,
             num_microbatches=case.microbatches, seq_length=case.seq_length,
             micro_batch_size=case.microbatch_size, decoder_seq_length=case.seq_length,
             forward_only=False)
@@ -249,6 +245,14 @@ class MegatronTraining:
         if not reduced:
             return torch.zeros(case.microbatches, device="cuda")
         return torch.stack([one["lm loss"] for one in reduced]).clone()
+
+    def _data(self, batch: list):
+        """What the schedule draws microbatches from: an iterator for each chunk. The tensors are
+        new ones, as a data loader gives them: impl local notes on a tensor that it has recorded it,
+        and would count one of another chunk or of an earlier arm again."""
+        chunks = [iter([{name: tensor.detach() for name, tensor in one.items()} for one in batch])
+                  for _ in self.chunks]
+        return chunks if self.case.vpp > 1 else chunks[0]
 
     def gradient_read(self, parameter: torch.Tensor) -> torch.Tensor | None:
         """The gradient of a parameter of the optimizer. In bf16 these are copies in fp32, which
