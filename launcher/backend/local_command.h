@@ -41,7 +41,8 @@ std::string python_path(const std::filesystem::path& programs, const Environment
 bool without_mpi(const Job& job);
 
 /// The command that starts the ranks of `job` on this host: through mpirun, or without MPI through
-/// graphproof-start, which listens on no port. `own` is the launcher's environment, which the ranks
+/// graphproof-start, which listens on no port. Several ranks of Python are forked from one import
+/// by graphproof.starter, in the environment that this batch gives to its imports. `own` is the launcher's environment, which the ranks
 /// inherit.
 ///
 /// The options of mpirun, and why: ranks may outnumber cores (--oversubscribe, --bind-to none,

@@ -68,14 +68,22 @@ TEST(LocalCommandTest, ThePackageOfAPythonTakesThePlaceOfTheRankProgram) {
     one.python = "python3";
     const Environment own = {{"PYTHONPATH", "/mine"}, {"PATH", "/usr/bin"}};
     const Command command = local_command(one, own), reference = local_command(job("cuda"), own);
-    EXPECT_EQ(command.arguments, (std::vector<std::string>{
-                                     "/opt/bin/graphproof-start", "2", "/usr/bin/env", "python3",
-                                     "-m", "graphproof.rank", "/runs/r/batches/b001/batch.json"}));
+    EXPECT_EQ(command.arguments,
+              (std::vector<std::string>{"/usr/bin/env", "python3", "-m", "graphproof.starter",
+                                        "/opt/bin/graphproof-start", "2",
+                                        "/runs/r/batches/b001/batch.json"}));
     EXPECT_EQ(command.environment.at("PYTHONPATH"), "/opt/bin/python:/mine");
-    if (one.device != "cuda") continue;
-    Environment same = command.environment;
-    same["PYTHONPATH"] = "/mine";
-    EXPECT_EQ(same, reference.environment) << "everything else is what a rank program gets";
+    if (one.device == "cuda") {
+      Environment same = command.environment;
+      same["PYTHONPATH"] = "/mine";
+      EXPECT_EQ(same, reference.environment) << "everything else is what a rank program gets";
+    }
+    // A single rank has nobody to share its imports with.
+    one.world_size = 1;
+    EXPECT_EQ(local_command(one, own).arguments,
+              (std::vector<std::string>{"/opt/bin/graphproof-start", "1", "/usr/bin/env", "python3",
+                                        "-m", "graphproof.rank",
+                                        "/runs/r/batches/b001/batch.json"}));
   }
 }
 
