@@ -166,7 +166,7 @@ Command local_command(const Job& job, const Environment& own) {
   // The starter and its ranks inherit this, and are not bound any further.
   if (!job.cpus.empty()) words = {"taskset", "--cpu-list", cpu_list(job.cpus)};
   const std::string starter = job.program.parent_path() / "graphproof-start";
-  const bool forked = !job.python.empty() && job.world_size > 1;
+  const bool forked = !job.python.empty() && job.world_size > 1 && !job.imports_apart;
   if (forked) {
     // It starts the ranks by graphproof-start where they cannot be forked.
     words.insert(words.end(),

@@ -78,12 +78,15 @@ TEST(LocalCommandTest, ThePackageOfAPythonTakesThePlaceOfTheRankProgram) {
       same["PYTHONPATH"] = "/mine";
       EXPECT_EQ(same, reference.environment) << "everything else is what a rank program gets";
     }
-    // A single rank has nobody to share its imports with.
-    one.world_size = 1;
-    EXPECT_EQ(local_command(one, own).arguments,
-              (std::vector<std::string>{"/opt/bin/graphproof-start", "1", "/usr/bin/env", "python3",
-                                        "-m", "graphproof.rank",
-                                        "/runs/r/batches/b001/batch.json"}));
+    // A single rank has nobody to share its imports with, and a tool runs each rank.
+    for (const int ranks : {1, 2}) {
+      one.world_size = ranks;
+      one.imports_apart = ranks > 1;
+      EXPECT_EQ(local_command(one, own).arguments,
+                (std::vector<std::string>{"/opt/bin/graphproof-start", std::to_string(ranks),
+                                          "/usr/bin/env", "python3", "-m", "graphproof.rank",
+                                          "/runs/r/batches/b001/batch.json"}));
+    }
   }
 }
 

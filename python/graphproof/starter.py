@@ -5,7 +5,7 @@ An import server imports what the subject of the batch needs and forks the ranks
 packages are read once and not by every rank. It lives as long as the batch, whose environment is
 that of its imports. Where it does not become ready (an import fails, hangs or starts a thread or
 CUDA), GRAPHPROOF_START starts the ranks in the place of this process, each with imports of its own;
-standard error has the reason.
+standard error has the reason, and what the imports print.
 
 Environment of the ranks, sentences, signals and exit codes are those of graphproof-start
 (launcher/backend/rank_starter.cpp). Only this process and the server run before the ranks do: no
