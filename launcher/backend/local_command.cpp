@@ -165,8 +165,14 @@ Command local_command(const Job& job, const Environment& own) {
   std::vector<std::string>& words = command.arguments;
   // The starter and its ranks inherit this, and are not bound any further.
   if (!job.cpus.empty()) words = {"taskset", "--cpu-list", cpu_list(job.cpus)};
-  if (own_starter) {
-    words.insert(words.end(), {job.program.parent_path() / "graphproof-start", ranks});
+  const std::string starter = job.program.parent_path() / "graphproof-start";
+  const bool forked = !job.python.empty() && job.world_size > 1 && !job.imports_apart;
+  if (forked) {
+    // It starts the ranks by graphproof-start where they cannot be forked.
+    words.insert(words.end(),
+                 {"/usr/bin/env", job.python, "-m", "graphproof.starter", starter, ranks});
+  } else if (own_starter) {
+    words.insert(words.end(), {starter, ranks});
   } else {
     words.insert(words.end(), {"mpirun", "-np", ranks, "--host", "localhost:" + ranks,
                                "--oversubscribe", "--bind-to", "none"});
@@ -177,7 +183,7 @@ Command local_command(const Job& job, const Environment& own) {
   // graphproof-start searches no PATH; env does, and becomes the Python.
   if (job.python.empty())
     words.push_back(job.program);
-  else
+  else if (!forked)
     words.insert(words.end(), {"/usr/bin/env", job.python, "-m", "graphproof.rank"});
   words.insert(words.end(), job.switches.begin(), job.switches.end());
   words.push_back(job.batch_file);

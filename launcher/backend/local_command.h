@@ -21,6 +21,8 @@ struct Job {
   /// Not empty: the rank program is the package graphproof.rank of this Python instead, for the
   /// cases of a subject other than reference. The package is in the folder of `program`.
   std::string python;
+  bool imports_apart = false;  // several ranks of `python` are not forked from one import: a tool
+                               // runs each of them
   std::vector<std::string> switches;  // its arguments before the batch file
   std::filesystem::path batch_file;
   std::filesystem::path node_folder;  // local to this host; mpirun's own files go there
@@ -41,8 +43,9 @@ std::string python_path(const std::filesystem::path& programs, const Environment
 bool without_mpi(const Job& job);
 
 /// The command that starts the ranks of `job` on this host: through mpirun, or without MPI through
-/// graphproof-start, which listens on no port. `own` is the launcher's environment, which the ranks
-/// inherit.
+/// graphproof-start, which listens on no port. Several ranks of Python are forked from one import
+/// by graphproof.starter, in the environment that this batch gives to its imports, unless they
+/// import apart. `own` is the launcher's environment, which the ranks inherit.
 ///
 /// The options of mpirun, and why: ranks may outnumber cores (--oversubscribe, --bind-to none,
 /// yielding while idle). It may run as root, as in containers. Only shared memory carries messages,

@@ -68,14 +68,25 @@ TEST(LocalCommandTest, ThePackageOfAPythonTakesThePlaceOfTheRankProgram) {
     one.python = "python3";
     const Environment own = {{"PYTHONPATH", "/mine"}, {"PATH", "/usr/bin"}};
     const Command command = local_command(one, own), reference = local_command(job("cuda"), own);
-    EXPECT_EQ(command.arguments, (std::vector<std::string>{
-                                     "/opt/bin/graphproof-start", "2", "/usr/bin/env", "python3",
-                                     "-m", "graphproof.rank", "/runs/r/batches/b001/batch.json"}));
+    EXPECT_EQ(command.arguments,
+              (std::vector<std::string>{"/usr/bin/env", "python3", "-m", "graphproof.starter",
+                                        "/opt/bin/graphproof-start", "2",
+                                        "/runs/r/batches/b001/batch.json"}));
     EXPECT_EQ(command.environment.at("PYTHONPATH"), "/opt/bin/python:/mine");
-    if (one.device != "cuda") continue;
-    Environment same = command.environment;
-    same["PYTHONPATH"] = "/mine";
-    EXPECT_EQ(same, reference.environment) << "everything else is what a rank program gets";
+    if (one.device == "cuda") {
+      Environment same = command.environment;
+      same["PYTHONPATH"] = "/mine";
+      EXPECT_EQ(same, reference.environment) << "everything else is what a rank program gets";
+    }
+    // A single rank has nobody to share its imports with, and a tool runs each rank.
+    for (const int ranks : {1, 2}) {
+      one.world_size = ranks;
+      one.imports_apart = ranks > 1;
+      EXPECT_EQ(local_command(one, own).arguments,
+                (std::vector<std::string>{"/opt/bin/graphproof-start", std::to_string(ranks),
+                                          "/usr/bin/env", "python3", "-m", "graphproof.rank",
+                                          "/runs/r/batches/b001/batch.json"}));
+    }
   }
 }
 

@@ -131,6 +131,7 @@ std::string repro_script(const record::PlanLine& line, const launcher::Device& d
                     .gpus = {},
                     .program = device.rank_program,
                     .python = reference ? std::string() : device.stack.python,
+                    .imports_apart = tool.kind != RankTool::Kind::none,
                     .switches = {},
                     .batch_file = in_folder("batch.json"),
                     .node_folder = in_folder("node"),

@@ -52,6 +52,10 @@ TEST_F(LauncherRunTest, CasesOfOtherSubjectsRunInRanksOfTheUsersPython) {
   std::ofstream(programs / "python/graphproof/__init__.py").flush();
   std::ofstream(programs / "python/graphproof/rank.py")
       << "import os, sys\nos.execv('" << real.string() << "', ['rank'] + sys.argv[1:])\n";
+  // It starts the ranks as the real one does where it cannot fork them.
+  std::ofstream(programs / "python/graphproof/starter.py")
+      << "import os, sys\nos.execv(sys.argv[1], sys.argv[1:3] + ['/usr/bin/env', 'python3', '-m', "
+         "'graphproof.rank'] + sys.argv[3:])\n";
   setup.rank_program = programs / "rank";
   setup.run.stack.python = "python3";
   record::PlanLine torch = line(2, 2, ""), wrong = line(3, 1, "wrong replay 0");
@@ -66,9 +70,12 @@ TEST_F(LauncherRunTest, CasesOfOtherSubjectsRunInRanksOfTheUsersPython) {
     return record::read_text(folder / "batches" / context(setup.plan[number].id).batch / "command");
   };
   EXPECT_EQ(command(0).find("python3"), std::string::npos);
-  EXPECT_NE(command(1).find("graphproof-start 2 /usr/bin/env python3 -m graphproof.rank /"),
-            std::string::npos)
+  EXPECT_NE(command(1).find("/usr/bin/env python3 -m graphproof.starter /"), std::string::npos)
       << command(1);
+  EXPECT_NE(command(1).find("/graphproof-start 2 /"), std::string::npos) << command(1);
+  EXPECT_NE(command(2).find("graphproof-start 1 /usr/bin/env python3 -m graphproof.rank /"),
+            std::string::npos)
+      << command(2);
   EXPECT_EQ(notices.find("diverg"), std::string::npos) << notices;
 }
 

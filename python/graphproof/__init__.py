@@ -3,7 +3,8 @@
 A subject is a real implementation: PyTorch, Transformer Engine, Megatron-Core or a file of the
 user. `python -m graphproof.rank --batch FILE` reads the batch file of the launcher, runs every arm
 of every case and writes the evidence that the C++ rank program (suites/rank) writes for our own
-workloads. It decides nothing: graphproof-judge does.
+workloads. It decides nothing: graphproof-judge does. `python -m graphproof.starter` starts the
+ranks of a batch from one import.
 """
 
 from graphproof.case import Case

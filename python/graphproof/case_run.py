@@ -18,7 +18,8 @@ from graphproof.teardown import tear_down
 
 # Schedules of the subjects whose models can do more than train.
 SCHEDULES = {"torch": ("train", "train-eval-train", "resume", "decode"),
-             "torch_compile": ("train", "decode")}
+             "torch_compile": ("train", "decode"),
+             "megatron_core": ("train", "train-eval-train", "resume")}
 
 
 def refuse_what_has_no_arms(case: Case) -> None:

@@ -37,6 +37,13 @@ SETTINGS = {
 MALLOC_THRESHOLD, M_MMAP_THRESHOLD = 128 * 1024, -3
 
 
+def set_defaults() -> None:
+    """Sets variables of libraries that the user has not set. Called ahead of their imports, some of
+    which read them."""
+    for name, value in SETTINGS.items():
+        os.environ.setdefault(name, value)
+
+
 def wait_for_go(file: str, deadline_s: float = GO_DEADLINE_S) -> None:
     """Waits until `file` exists: a warm start begins when the launcher writes it."""
     end = time.monotonic() + deadline_s
@@ -163,8 +170,7 @@ def run_batch_file(file: str) -> int:
 
 def main(arguments: list) -> int:
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
-    for name, value in SETTINGS.items():
-        os.environ.setdefault(name, value)
+    set_defaults()
     keep_large_blocks_out_of_the_heap()
     try:
         if len(arguments) == 2 and arguments[0] == "--batch":

@@ -1,8 +1,9 @@
 """An import server: it imports the packages of a subject once and forks the ranks.
 
-`python -m graphproof.server MODULE...` reads one JSON object a line from standard input:
-{"arguments": [...], "environment": {...}}, forks a process that runs the rank program with them,
-and answers {"pid": N} at once and {"pid": N, "code": N} when it has ended.
+graphproof.starter starts one for the ranks of a batch. `python -m graphproof.server MODULE...`
+serves requests instead: it reads one JSON object a line from standard input, {"arguments": [...],
+"environment": {...}}, forks a process that runs the rank program with them, and answers {"pid": N}
+at once and {"pid": N, "code": N} when it has ended.
 
 What the imports read from the environment (NVTE_*, TORCH_LOGS, TORCHINDUCTOR_*, the allocator) is
 fixed by then, so that each set of such variables needs a server of its own. A process that has
@@ -15,12 +16,26 @@ import importlib
 import json
 import os
 import selectors
+import signal
 import sys
 
 from graphproof.message import Error
+from graphproof.rank import main as run_rank
+from graphproof.rank import set_defaults
 
 CUDA_NOT_INITIALIZED = 3  # CUDA_ERROR_NOT_INITIALIZED
+PR_SET_PDEATHSIG = 1
+CANNOT_START = 127
 POLL_S = 0.02
+
+
+def import_all(modules: list) -> None:
+    """Imports modules as a rank does, but without asking for GPUs through CUDA, which would
+    initialise it."""
+    set_defaults()
+    os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
+    for module in modules:
+        importlib.import_module(module)
 
 
 def threads() -> int:
@@ -49,19 +64,28 @@ def require_forkable() -> None:
                     "start the ranks without the server, and find the import that does this")
 
 
-def fork_rank(request: dict) -> int:
-    """Forks a rank and returns its process id. In the child it does not return."""
+def end_with(parent: int) -> None:
+    """Has this process, which `parent` has forked, end with it. Not reached if it has ended."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(CANNOT_START)
+
+
+def fork_rank(arguments: list, environment: dict) -> int:
+    """Forks a rank with variables besides those of this process, and returns its process id. The
+    rank ends with this process. Error if this process must not fork."""
     require_forkable()
     sys.stdout.flush()
     sys.stderr.flush()
-    pid = os.fork()
+    parent, pid = os.getpid(), os.fork()
     if pid != 0:
         return pid
     code = 6
     try:
-        os.environ.update(request.get("environment", {}))
-        from graphproof.rank import main
-        code = main(request["arguments"])
+        end_with(parent)
+        signal.pthread_sigmask(signal.SIG_SETMASK, [])
+        os.environ.update(environment)
+        code = run_rank(arguments)
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
@@ -87,7 +111,8 @@ def serve() -> int:
             *lines, pending = pending.split(b"\n")
             for line in lines:
                 try:
-                    pid = fork_rank(json.loads(line))
+                    request = json.loads(line)
+                    pid = fork_rank(request["arguments"], request.get("environment", {}))
                     running.add(pid)
                     _answer(pid=pid)
                 except (Error, ValueError, KeyError) as error:
@@ -101,10 +126,7 @@ def serve() -> int:
 
 
 def main(modules: list) -> int:
-    # The check for GPUs through NVML, which makes no CUDA context.
-    os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
-    for module in modules:
-        importlib.import_module(module)
+    import_all(modules)
     return serve()
 
 

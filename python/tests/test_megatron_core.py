@@ -9,11 +9,14 @@ import types
 import unittest
 from unittest import mock
 
+import torch
 import torch.distributed as dist
 
 from graphproof.batch import Batch, Place
 from graphproof.case import Case
+from graphproof.learning_rate import Chained
 from graphproof.message import Error
+from graphproof.subjects import megatron_core_checkpoint as checkpoint
 from graphproof.subjects import megatron_core_config as translated
 from graphproof.subjects import megatron_core_subject as megatron
 from graphproof.world import World
@@ -148,6 +151,17 @@ class Settings(unittest.TestCase):
 
 
 class Pipelines(unittest.TestCase):
+    def test_no_two_chunks_get_one_tensor(self):
+        # impl local counts by tensors which graphs share an input.
+        training = megatron.MegatronTraining.__new__(megatron.MegatronTraining)
+        training.case = Case(axes_of("subject=megatron_core,pp=2,vpp=2,layers=4"), seed=1)
+        training.chunks = [None, None]
+        batch = [{"tokens": torch.zeros(2)}, {"tokens": torch.ones(2)}]
+        drawn = [one["tokens"] for chunk in training._data(batch) for one in chunk]
+        self.assertEqual(len({id(tensor) for tensor in drawn}), 4)
+        for tensor, one in zip(drawn, batch * 2):
+            self.assertTrue(torch.equal(tensor, one["tokens"]))
+
     def test_stages_of_an_interleaved_pipeline_do_not_send_in_one_batch(self):
         # Megatron-LM's arguments.py wants more than two stages without overlap_p2p_comm, whose
         # sends and receives between the same two ranks would be one batch.
@@ -155,6 +169,151 @@ class Pipelines(unittest.TestCase):
             settings = translated.config_of(Case(axes_of(f"subject=megatron_core,{name}"), seed=1))
             self.assertEqual((settings.get("overlap_p2p_comm"), settings.get("batch_p2p_comm")),
                              overlaps)
+
+
+class Chunk(torch.nn.Linear):
+    """A model chunk whose hooks gather parameters, and which notes in which mode it runs."""
+
+    def __init__(self):
+        super().__init__(2, 2)
+        self.seen, self.hooks = [], True
+
+    def disable_forward_pre_hook(self) -> None:
+        self.hooks = False
+
+    def enable_forward_pre_hook(self) -> None:
+        self.hooks = True
+
+
+class Evaluation(unittest.TestCase):
+    def training(self, name: str, losses) -> megatron.MegatronTraining:
+        """One with a single chunk, whose schedule returns `losses` and notes how it was run."""
+        training = megatron.MegatronTraining.__new__(megatron.MegatronTraining)
+        training.case = Case(axes_of(f"subject=megatron_core,{name}"), seed=1)
+        training.chunks = [Chunk()]
+
+        def forward_backward(forward_only, **_):
+            chunk = training.chunks[0]
+            chunk.seen.append((forward_only, chunk.training, chunk.hooks, torch.is_grad_enabled()))
+            return [{"lm loss": loss} for loss in losses]
+
+        training.forward_backward = forward_backward
+        return training
+
+    def test_it_runs_the_schedule_forward_without_dropout_gradients_and_gathers(self):
+        for name, hooks in (("dp=2,overlap_param_gather=true", False), ("dp=2", True)):
+            training = self.training(name, [torch.tensor(1.0), torch.tensor(2.0)])
+            losses = training.evaluate([{"tokens": torch.zeros(2)}])
+            chunk = training.chunks[0]
+            with self.subTest(case=name):
+                self.assertEqual(losses.tolist(), [1.0, 2.0])
+                self.assertEqual(chunk.seen, [(True, False, hooks, False)])
+                self.assertTrue(chunk.training and chunk.hooks)
+
+    def test_one_that_made_no_graph_is_an_error(self):
+        graphs = {"training": object(), "validation": None}
+        wrapper = types.SimpleNamespace(FullCudaGraphWrapper=types.SimpleNamespace(
+            cuda_graph=graphs))
+        modules = {name: types.SimpleNamespace() for name in ("megatron",)}
+        modules["megatron.core"] = types.SimpleNamespace(full_cuda_graph=wrapper)
+        modules["megatron.core.full_cuda_graph"] = wrapper
+        training = self.training("impl=full_iteration", [torch.tensor(1.0)])
+        captured = training.capture_evaluation([])
+        with mock.patch.dict(sys.modules, modules):
+            with self.assertRaisesRegex(Error, "an evaluation of Megatron-Core.*no graph in its"):
+                captured.step([])
+            graphs["validation"] = object()
+            self.assertEqual(captured.step([]).tolist(), [1.0])
+
+
+class CountingAdam(torch.optim.Adam):
+    """An Adam that counts its steps in its groups, as Transformer Engine's does."""
+
+    def step(self, closure=None):
+        super().step(closure)
+        for group in self.param_groups:
+            group["step"] = group.get("step", 0) + 1
+
+
+class Router(torch.nn.Linear):
+    """A model whose steps also move a buffer."""
+
+    def __init__(self):
+        super().__init__(3, 3)
+        self.register_buffer("expert_bias", torch.zeros(3))
+        self.register_buffer("scratch", torch.zeros(3))
+
+
+def is_bias(buffer: str) -> bool:
+    return buffer == "expert_bias"
+
+
+class Checkpoints(unittest.TestCase):
+    def job(self, seed: int, kind: str) -> tuple:
+        """(model, optimizer), new. "copies": the optimizer has copies of the parameters, as
+        Megatron-Core's have in bf16; "chained": one optimizer for each parameter."""
+        torch.manual_seed(seed)
+        model = Router()
+        parameters = list(model.parameters())
+        if kind == "copies":
+            parameters = [parameter.detach().clone() for parameter in parameters]
+        if kind == "chained":
+            return model, Chained([CountingAdam([parameter], lr=0.1) for parameter in parameters])
+        return model, CountingAdam(parameters, lr=0.1)
+
+    def step(self, model, optimizer) -> None:
+        for group in optimizer.param_groups:
+            for parameter in group["params"]:
+                parameter.grad = torch.full_like(parameter, 0.5)
+        for member in optimizer.members if isinstance(optimizer, Chained) else [optimizer]:
+            member.step()
+        with torch.no_grad():
+            for mine, copy in zip(model.parameters(), self.of(optimizer)):
+                mine.copy_(copy)
+            model.expert_bias.add_(1)
+            model.scratch.add_(1)
+
+    @staticmethod
+    def of(optimizer) -> list:
+        return [parameter for group in optimizer.param_groups for parameter in group["params"]]
+
+    def everything(self, model, optimizer) -> list:
+        states = [value for parameter in self.of(optimizer)
+                  for value in optimizer.state.get(parameter, {}).values()]
+        return [*model.parameters(), model.expert_bias, *self.of(optimizer), *states]
+
+    def test_a_job_goes_on_as_the_one_that_was_saved(self):
+        for kind in ("plain", "copies", "chained"):
+            model, optimizer = self.job(1, kind)
+            self.step(model, optimizer)
+            saved = checkpoint.save(model, is_bias, optimizer)
+            self.step(model, optimizer)
+            wanted = [tensor.detach().clone() for tensor in self.everything(model, optimizer)]
+            for begun in (False, True):
+                new, other = self.job(2, kind)
+                if begun:
+                    self.step(new, other)
+                places = [tensor.data_ptr() for tensor in self.everything(new, other)]
+                checkpoint.load(saved, new, is_bias, other)
+                found = self.everything(new, other)
+                with self.subTest(kind=kind, begun=begun):
+                    self.assertEqual([tensor.data_ptr() for tensor in found[:len(places)]], places)
+                    self.step(new, other)
+                    found = self.everything(new, other)
+                    self.assertEqual(len(found), len(wanted))
+                    for left, right in zip(found, wanted):
+                        self.assertTrue(torch.equal(left, right))
+                    self.assertEqual([group["step"] for group in other.param_groups],
+                                     [2] * len(other.param_groups))
+
+    def test_a_checkpoint_does_not_follow_the_job(self):
+        model, optimizer = self.job(1, "plain")
+        self.step(model, optimizer)
+        saved = checkpoint.save(model, lambda name: True, optimizer)
+        before = [tensor.clone() for tensor in saved["tensors"]]
+        self.step(model, optimizer)
+        for tensor, value in zip(saved["tensors"], before):
+            self.assertTrue(torch.equal(tensor, value))
 
 
 if __name__ == "__main__":

@@ -13,6 +13,8 @@ import textwrap
 import unittest
 from unittest import mock
 
+import torch
+
 from graphproof.message import Error
 from graphproof.planted import FAULTS, megatron_core, plant, source, transformer_engine
 from judged_batch import ROOT, JudgedBatch
@@ -177,6 +179,8 @@ STAND_IN = {
 
             def __call__(self, *args, **kwargs):
                 training_str = "training"
+                if kwargs.get("captures"):
+                    assert FullCudaGraphWrapper.cuda_graph[training_str] is None
                 result = self.forward_backward_func(
                     *args, **kwargs
                 )
@@ -233,7 +237,6 @@ class StandInPackage(unittest.TestCase):
             stream.write(textwrap.dedent(text))
 
     def test_a_function_a_method_and_a_static_method_are_changed(self):
-        import torch
         from megatron.core import full_cuda_graph
         from megatron.core.transformer import cuda_graphs
         loader, buffers = (full_cuda_graph.StaticBufferLoader(),
@@ -256,6 +259,14 @@ class StandInPackage(unittest.TestCase):
         FullCudaGraphWrapper(lambda **kwargs: calls.append(kwargs))(forward_only=False, model=1)
         self.assertEqual(calls, [{"forward_only": True, "model": 1}])
         self.assertEqual(len(REPLAYED), 1)
+
+    def test_a_model_is_back_in_training_mode_when_its_evaluation_is_captured(self):
+        from megatron.core.full_cuda_graph import FullCudaGraphWrapper
+        model = torch.nn.Linear(1, 1).eval()
+        plant("M308")
+        wrapper = FullCudaGraphWrapper(lambda **kwargs: model.training)
+        self.assertFalse(wrapper(model=[model], captures=False))
+        self.assertTrue(wrapper(model=[model], captures=True))
 
     def test_a_graph_is_not_replayed(self):
         from megatron.core.full_cuda_graph import REPLAYED, FullCudaGraphWrapper

@@ -28,15 +28,15 @@ def built(name: str):
 
 
 class Code(unittest.TestCase):
-    def test_the_scalar_of_the_host_weighs_the_loss_of_its_step(self):
-        plain, weighed = built("compiled_code=plain"), built("compiled_code=host_scalar")
-        for step, weight in ((0, 1.0), (2, 1.25)):
-            batch = weighed.batch(step)
+    def test_the_scalar_of_the_host_is_added_to_the_loss_of_its_step(self):
+        plain, moved = built("compiled_code=plain"), built("compiled_code=host_scalar")
+        for step, scalar in ((0, 1.0), (2, 1.25)):
+            batch = moved.batch(step)
             self.assertEqual((batch["given"].device.type, batch["given"].dim()), ("cpu", 0))
             with self.subTest(step=step):
                 torch.testing.assert_close(
-                    weighed.model(batch["tokens"][0], batch["labels"][0], batch["given"]),
-                    weight * plain.model(batch["tokens"][0], batch["labels"][0]))
+                    moved.model(batch["tokens"][0], batch["labels"][0], batch["given"]),
+                    scalar + plain.model(batch["tokens"][0], batch["labels"][0]))
 
     def test_the_input_that_is_changed_is_no_buffer_of_the_model(self):
         subject = built("compiled_code=changed_input,microbatches=3")
@@ -145,6 +145,58 @@ class Silence(unittest.TestCase):
         with self.assertRaisesRegex(RuntimeError, reason[0]):
             given_up("cudagraph_post_compile")
         self.assertEqual(given_up("cudagraph_partition_post_compile"), 0)
+
+
+class HostScalars(unittest.TestCase):
+    def saved_for_backward(self, loss_of) -> list:
+        """Where the tensors lie that the forward graph of loss_of(loss, scalar) saves for its
+        backward pass: before and after the compiler's pass that moves scalars of the host to the
+        device. The loss is on the device, the scalar in host memory."""
+        from torch._functorch.aot_autograd import aot_function
+        from torch._functorch.partitioners import min_cut_rematerialization_partition
+        from torch._inductor import config
+        from torch._inductor.fx_passes import post_grad
+        from torch._subclasses import fake_tensor
+        forward = []
+
+        def keep(graph, inputs):
+            forward.append(graph)
+            return graph
+
+        def to_run(graph, inputs):
+            return graph
+
+        compiled_loss = aot_function(loss_of, fw_compiler=keep, bw_compiler=to_run,
+                                     partition_fn=min_cut_rematerialization_partition)
+        compiled_loss(torch.ones((), requires_grad=True), torch.ones(())).backward()
+        graph = forward[0].graph
+        with mock.patch.object(fake_tensor, "init_gpu_context"), fake_tensor.FakeTensorMode():
+            places = iter(("cuda", "cpu"))
+            for node in graph.nodes:
+                if node.op != "output":
+                    place = next(places) if node.op == "placeholder" else "cuda"
+                    node.meta["val"] = torch.empty((), device=place)
+        before = self.devices_of_saved(graph)
+        with config.patch({"graph_partition": True, "triton.cudagraphs": True}), \
+                mock.patch.object(post_grad, "get_gpu_type", lambda: "cuda"):
+            post_grad.move_constructors_to_gpu(graph)
+        return [before, self.devices_of_saved(graph)]
+
+    @staticmethod
+    def devices_of_saved(graph) -> list:
+        """One for each saved tensor. What the pass has added has no value yet, and is on the
+        device."""
+        loss, *saved = next(iter(reversed(graph.nodes))).args[0]
+        return [str(node.meta["val"].device) if "val" in node.meta else "cuda:0" for node in saved]
+
+    def test_a_scalar_that_the_backward_pass_needs_reaches_it_on_the_device(self):
+        # The backward graph was made with the scalar in host memory, and reads it there:
+        # docs/findings/host-scalar-of-a-partition.md.
+        self.assertEqual(self.saved_for_backward(lambda loss, scalar: loss * scalar),
+                         [["cpu"], ["cuda:0"]])
+
+    def test_the_scalar_of_the_case_is_not_needed_by_the_backward_pass(self):
+        self.assertEqual(self.saved_for_backward(lambda loss, scalar: loss + scalar), [[], []])
 
 
 class Decoding(unittest.TestCase):

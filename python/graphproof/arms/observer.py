@@ -21,6 +21,7 @@ class ArmObserver(Observer):
         self.capturing = None        # (name, runs of its work before) of a graph besides the step's
         self._places = {}            # graph index in the process -> place in this arm's captures
         self._first_of_pool, self._last_of_pool = {}, {}
+        self._of_no_step = set()     # places of graphs besides the step's
         self.announced = self.inspected = 0
         self.operands = None         # (blocks, freed) of the step, once a replay was announced
 
@@ -79,6 +80,7 @@ class ArmObserver(Observer):
         warmups = arm.eager_steps
         if self.capturing is not None:
             name, warmups = self.capturing
+            self._of_no_step.add(place)
         self.pools.add(info.pool)
         self._first_of_pool.setdefault(info.pool, place)
         self.generators = max(self.generators, info.generators)
@@ -104,17 +106,20 @@ class ArmObserver(Observer):
         place = self._places.get(graph.info.index if graph.info else -1)
         if place is None:
             return  # a graph of another arm: a launch that nobody announced
-        pool = graph.info.pool
-        # A microbatch begins again with the first graph of the pool.
-        if place != self._first_of_pool.get(pool) and place <= self._last_of_pool.get(pool, -1):
-            self.out_of_order += 1
-        self._last_of_pool[pool] = place
+        if place not in self._of_no_step:
+            self._note_order(place, graph.info.pool)
         self.replays += 1
         self.announced += 1
         storages = graph.operands()
         if storages is not None:
             blocks, freed = self.operands or (0, [])
             self.operands = (blocks + len(storages.external), freed + storages.freed())
+
+    def _note_order(self, place: int, pool: tuple) -> None:
+        # A microbatch begins again with the first graph of the pool.
+        if place != self._first_of_pool.get(pool) and place <= self._last_of_pool.get(pool, -1):
+            self.out_of_order += 1
+        self._last_of_pool[pool] = place
 
     def after_replay(self, graph) -> None:
         self.inspected += 1

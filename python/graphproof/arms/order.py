@@ -89,6 +89,7 @@ def run_lockstep(parts: Parts, inputs: list, kept: list) -> History:
             run_evaluation(parts, eager, graph)
     graph.vote_if_not_captured()
     if saved is not None:
+        drop_exclusive(kept)
         run_resumed(parts, inputs, history, saved)
     return history
 

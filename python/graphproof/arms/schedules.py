@@ -1,6 +1,8 @@
 """What schedules other than train add to lockstep: evaluation between two steps, and a job that
 resumes from a checkpoint."""
 
+import torch
+
 from graphproof import phase
 from graphproof.arms.arm import Arm, Parts, write_comparison
 from graphproof.device.observed_graph import Observed
@@ -18,6 +20,7 @@ class Evaluator:
 
     def __init__(self, arm: Arm):
         self._arm, self._captured, self._addresses = arm, None, {}
+        self._losses = None  # a place of the arm's own, for losses that no static tensor has
         self.evaluations = self.captures = self.replays = self.announced = 0
 
     def losses(self, number: int, batch) -> list:
@@ -53,7 +56,10 @@ class Evaluator:
 
     def _replayed(self, batch):
         arm, captured = self._arm, self._captured
-        outputs = [("evaluation_losses", captured.losses)]
+        if self._losses is None:
+            self._losses = torch.empty(arm.parts.case.microbatches, device=arm.parts.case.device)
+        outputs = [("evaluation_losses",
+                    self._losses if captured.losses is None else captured.losses)]
         tensors = [(f"input:{name}", tensor) for name, tensor in captured.inputs.items()] + outputs
         now = {name: tensor.data_ptr() for name, tensor in tensors}
         self._addresses = self._addresses or now
@@ -65,6 +71,8 @@ class Evaluator:
         filled, launches = poison(outputs), Observed.launches
         arm.observer.begin_step()
         losses = captured.step(batch)
+        if captured.losses is None:
+            self._losses.copy_(losses)
         arm.parts.device.synchronize()
         self.announced += arm.observer.announced
         arm.parts.scope.write(

@@ -69,6 +69,7 @@ FAULTS = {
     "M305": allocation.optimizer_state_replaced_by_load,
     "M306": steps.captured_evaluation_with_dropout,
     "M307": steps.decoded_keys_not_kept,
+    "M308": megatron_core.mcore_validation_with_dropout,
     "M340": steps.memory_pinned_by_another_thread,
     "M341": steps.autocast_missing_at_replay,
     "M342": steps.workspace_shared_by_graphs,

@@ -37,6 +37,12 @@ def mcore_validation_graph_in_training() -> None:
             "self.forward_backward_func(forward_only=not kwargs.pop('forward_only'),\n")
 
 
+def mcore_validation_with_dropout() -> None:
+    changed(_ITERATION, "FullCudaGraphWrapper.__call__",
+            "assert FullCudaGraphWrapper.cuda_graph[training_str] is None",
+            "[chunk.train() for chunk in kwargs['model']]")
+
+
 def mcore_iteration_graph_kept() -> None:
     changed(_ITERATION, "FullCudaGraphWrapper.reset_cuda_graph",
             "del FullCudaGraphWrapper.cuda_graph['training']",

@@ -6,6 +6,7 @@ places of the process, so arms that capture do not overlap. Whether graphs were 
 its own objects, because impl local falls back to eager in silence.
 """
 
+import contextlib
 from functools import partial
 
 import torch
@@ -16,6 +17,7 @@ from graphproof.case import Case
 from graphproof.learning_rate import Chained
 from graphproof.message import Error
 from graphproof.subject import Captured, Subject, gradient_of
+from graphproof.subjects import megatron_core_checkpoint as checkpoint
 from graphproof.subjects import megatron_core_config as translated
 from graphproof.subjects.fp8_state import forget_fp8_state
 from graphproof.subjects.training import accept_streams_of_accumulators
@@ -232,23 +234,55 @@ class MegatronTraining:
 
     def step(self, batch: list) -> torch.Tensor:
         """Losses [microbatches] on the last stage of a pipeline, zeros on the others."""
-        case = self.case
-        # New tensors, as a data loader gives: impl local notes on a tensor that it has recorded it,
-        # and would count one of an earlier arm again.
-        batch = [{name: tensor.detach() for name, tensor in one.items()} for one in batch]
         for chunk in self.chunks:
             chunk.zero_grad_buffer()
         self.optimizer.zero_grad()
-        data = [iter(batch) for _ in self.chunks] if case.vpp > 1 else iter(batch)
-        reduced = self.forward_backward(
-            forward_step_func=self._forward, data_iterator=data, model=self.chunks,
+        reduced = self._run_schedule(batch, forward_only=False)
+        self.optimizer.step()
+        return self._losses(reduced)
+
+    def evaluate(self, batch: list) -> torch.Tensor:
+        """The losses of a batch without dropout and gradients, as the training loop evaluates
+        between two steps."""
+        with self._parameters_gathered(), torch.no_grad():
+            for chunk in self.chunks:
+                chunk.eval()
+            reduced = self._run_schedule(batch, forward_only=True)
+            for chunk in self.chunks:
+                chunk.train()
+            return self._losses(reduced)
+
+    def _run_schedule(self, batch: list, forward_only: bool) -> list:
+        case = self.case
+        return self.forward_backward(
+            forward_step_func=self._forward, data_iterator=self._data(batch), model=self.chunks,
             num_microbatches=case.microbatches, seq_length=case.seq_length,
             micro_batch_size=case.microbatch_size, decoder_seq_length=case.seq_length,
-            forward_only=False)
-        self.optimizer.step()
+            forward_only=forward_only)
+
+    def _losses(self, reduced: list) -> torch.Tensor:
         if not reduced:
-            return torch.zeros(case.microbatches, device="cuda")
+            return torch.zeros(self.case.microbatches, device="cuda")
         return torch.stack([one["lm loss"] for one in reduced]).clone()
+
+    @contextlib.contextmanager
+    def _parameters_gathered(self):
+        """Between two steps, with every parameter gathered and without the hooks that gather it
+        ahead of a forward pass, as the training loop evaluates and saves."""
+        gathers = self.chunks if self.case.overlap_param_gather else ()
+        for chunk in gathers:
+            chunk.disable_forward_pre_hook()
+        yield
+        for chunk in gathers:
+            chunk.enable_forward_pre_hook()
+
+    def _data(self, batch: list):
+        """What the schedule draws microbatches from: an iterator for each chunk. The tensors are
+        new ones, as a data loader gives them: impl local notes on a tensor that it has recorded it,
+        and would count one of another chunk or of an earlier arm again."""
+        chunks = [iter([{name: tensor.detach() for name, tensor in one.items()} for one in batch])
+                  for _ in self.chunks]
+        return chunks if self.case.vpp > 1 else chunks[0]
 
     def gradient_read(self, parameter: torch.Tensor) -> torch.Tensor | None:
         """The gradient of a parameter of the optimizer. In bf16 these are copies in fp32, which
@@ -258,6 +292,17 @@ class MegatronTraining:
             if getattr(of_model, "main_param", None) is parameter:
                 return gradient_of(of_model)
         return gradient_of(parameter)
+
+    # ---- checkpoints
+
+    def save(self) -> dict:
+        with self._parameters_gathered():
+            return checkpoint.save(nn.ModuleList(self.chunks), is_bias_of_a_router,
+                                   optimizer_of_torch(self.optimizer))
+
+    def load(self, saved: dict) -> None:
+        checkpoint.load(saved, nn.ModuleList(self.chunks), is_bias_of_a_router,
+                        optimizer_of_torch(self.optimizer))
 
     # ---- graphs
 
@@ -288,6 +333,20 @@ class MegatronTraining:
                         "no graph in its own objects", "a graph",
                         "it fell back to eager steps, whose results look right",
                         "read the log of the rank for the reason")
+        return losses
+
+    def capture_evaluation(self, batch: list) -> Captured:
+        """full_iteration captures within the evaluation that comes next."""
+        return Captured(step=self._evaluated_by_graph)
+
+    def _evaluated_by_graph(self, batch: list) -> torch.Tensor:
+        from megatron.core import full_cuda_graph
+        losses = self.evaluate(batch)
+        if full_cuda_graph.FullCudaGraphWrapper.cuda_graph["validation"] is None:
+            raise Error("an evaluation of Megatron-Core with impl full_iteration",
+                        "no graph in its own objects", "a graph",
+                        "it fell back to an eager evaluation, whose losses look right",
+                        "compare its count of evaluations with axis warmup_steps")
         return losses
 
     def made_graphs(self) -> bool:
@@ -410,7 +469,9 @@ def build(case: Case) -> Subject:
                    # forward and backward pass: more on the first one than on the last.
                    captures_alike=case.pp == 1 or case.impl != "local",
                    layer_methods=ways_through_a_layer(case),
-                   warming_up=cuda_graphs.is_graph_warmup, close=training.close)
+                   warming_up=cuda_graphs.is_graph_warmup, evaluate=training.evaluate,
+                   capture_evaluation=training.capture_evaluation, save=training.save,
+                   load=training.load, close=training.close)
 
 
 def is_bias_of_a_router(buffer: str) -> bool:

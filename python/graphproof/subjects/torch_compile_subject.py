@@ -25,8 +25,8 @@ from graphproof.subjects.translation import require
 
 # The compiler compiles in the first pass, records in the second and replays from the third on.
 PASSES_UNTIL_REPLAY = 3
-# By how much the weight of the loss in host memory differs from step to step.
-WEIGHT_STEP = 0.125
+# By how much the scalar in host memory differs from step to step.
+SCALAR_STEP = 0.125
 
 
 def options_of(case: Case, graphs: bool) -> dict:
@@ -81,8 +81,10 @@ def said():
 
 class CompiledGpt(Gpt):
     """The model with what axis compiled_code asks for. `given` is what a microbatch has besides its
-    tokens: a weight of the loss in host memory, a counter on the device, or what the microbatch
-    before left, [H]."""
+    tokens: a scalar in host memory that is added to the loss, a counter on the device, or what the
+    microbatch before left, [H]. The backward pass must not need the scalar: with graph_partition it
+    would read the device's copy of it as host memory (docs/findings/host-scalar-of-a-partition.md).
+    """
 
     def __init__(self, case: Case):
         super().__init__(case)
@@ -99,7 +101,7 @@ class CompiledGpt(Gpt):
             torch._dynamo.graph_break()
         loss = F.cross_entropy(self.logits(x).flatten(0, 1), labels.flatten())
         if self.kind == "host_scalar":
-            return loss * given
+            return loss + given
         if self.kind == "changed_input":
             given.add_(1)
         return (loss, x.detach().mean((0, 1))) if self.kind == "outputs_fed_back" else loss
@@ -120,7 +122,7 @@ class Compiled(Training):
         """The inputs of subject torch, and what axis compiled_code adds to them."""
         case, batch = self.case, make_batch(self.case, step)
         if self.model.kind == "host_scalar":
-            batch["given"] = torch.tensor(1 + WEIGHT_STEP * step)
+            batch["given"] = torch.tensor(1 + SCALAR_STEP * step)
         elif self.model.kind == "changed_input":
             batch["given"] = torch.zeros(1, device=case.device)
         elif self.model.kind == "outputs_fed_back":
