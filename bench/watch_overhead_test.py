@@ -8,9 +8,11 @@ import importlib.machinery
 import importlib.util
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 PLAYED = ("--subject", os.environ["GRAPHPROOF_PLAYER"], "blocks")
@@ -60,6 +62,22 @@ class WholeRun(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("| quick |", done.stdout)
         self.assertNotIn("| full |", done.stdout)
+
+    def test_a_time_limit_ends_the_rounds_and_says_how_many_were_done(self):
+        begin = time.monotonic()
+        done = run("--rounds", "1000000", "--steps", "20", "--evidence-steps", "1000000000",
+                   "--seconds", "6", *PLAYED)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertLess(time.monotonic() - begin, 40)  # without the limit it takes days
+        rounds = re.search(r"\n(\d+) of 1000000 rounds of 20 steps each in \d+ s;", done.stdout)
+        self.assertIsNotNone(rounds, done.stdout)
+        self.assertGreaterEqual(int(rounds[1]), 1)
+        self.assertNotIn("evidence of 1,000,000,000 steps", done.stdout)
+
+    def test_too_few_rounds_decide_nothing(self):
+        done = run("--rounds", "5", "--steps", "2", "--evidence-steps", "4", *PLAYED)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("2% or less: not decided", done.stdout)
 
     def test_a_program_that_was_not_watched_has_no_figures(self):
         done = run("--rounds", "2", "--steps", "2", *PLAYED,
