@@ -95,7 +95,17 @@ std::string command_line_of(const Process& process) {
   return text.empty() ? process.command : text;
 }
 
-CudaUse cuda_use(int pid, const fs::path& probe_folder) {
+std::optional<std::string> hidden_from(int pid, const std::vector<fs::path>& paths) {
+  const std::string root = of_process(pid, "root");
+  std::error_code error;
+  for (const fs::path& path : paths)
+    if (fs::status(root + path.string(), error).type() == fs::file_type::not_found)
+      // Of a process that has ended meanwhile nothing exists there.
+      return fs::exists(root + "/", error) ? std::optional(path.string()) : std::nullopt;
+  return std::nullopt;
+}
+
+CudaUse cuda_use(int pid, const fs::path& probe, const fs::path& probe_folder) {
   CudaUse use;
   const std::string maps = proc_text(of_process(pid, "maps"));
   use.has_driver = maps.find("/libcuda.so") != std::string::npos;
@@ -114,11 +124,16 @@ CudaUse cuda_use(int pid, const fs::path& probe_folder) {
     if (variable.starts_with(kVariable)) use.injection = variable.substr(kVariable.size());
     at = end + 1;
   }
+  if (use.injection == probe.string() && !use.forked)
+    use.hidden = hidden_from(pid, {probe, probe_folder});
   return use;
 }
 
 std::string why_unwatched(const CudaUse& use, const std::string& probe) {
   if (!use.has_driver || use.forked) return "";
+  if (use.hidden)
+    return "it has libcuda.so.1 loaded, and " + *use.hidden +
+           " does not exist where it runs: a container, or another mount namespace, hides it";
   if (use.has_probe)
     return "the probe is loaded and could not write its file; it printed why on standard error";
   if (!use.injection)

@@ -48,9 +48,16 @@ struct CudaUse {
   bool has_device = false;               ///< has a device of the driver open
   bool forked = false;                   ///< has the file of another process's probe mapped
   std::optional<std::string> injection;  ///< CUDA_INJECTION64_PATH with which it began
+  std::optional<std::string> hidden;     ///< of the probe and its folder, what it does not see
 };
-/// REQUIRES: no probe's file in `probe_folder` is of `pid`.
-CudaUse cuda_use(int pid, const std::filesystem::path& probe_folder);
+/// `probe` is the path that the launcher set. REQUIRES: no probe's file in `probe_folder` is of
+/// `pid`.
+CudaUse cuda_use(int pid, const std::filesystem::path& probe,
+                 const std::filesystem::path& probe_folder);
+
+/// The first of `paths` that does not exist in the mount namespace and below the root of `pid`.
+/// Nothing if all exist there, or where it cannot be looked at.
+std::optional<std::string> hidden_from(int pid, const std::vector<std::filesystem::path>& paths);
 
 /// Why there is no evidence of such a process; empty if none is missing: it did not initialise CUDA
 /// or is a forked child, in which CUDA cannot be used. `probe` is the path that the launcher set.

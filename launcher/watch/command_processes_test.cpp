@@ -51,6 +51,12 @@ TEST(UnwatchedProcess, IsNamedWithItsReasonUnlessNothingIsMissing) {
       {"its probe could not write",
        {.has_driver = true, .has_probe = true, .injection = probe},
        "could not write its file"},
+      {"a container hides the probe",
+       {.has_driver = true, .injection = probe, .hidden = probe},
+       "/opt/libgraphproof-probe.so does not exist where it runs"},
+      {"a container hides the folder of the run",
+       {.has_driver = true, .has_probe = true, .injection = probe, .hidden = "/runs/1/probe"},
+       "/runs/1/probe does not exist where it runs"},
       {"its environment was cleared", {.has_driver = true}, "without CUDA_INJECTION64_PATH"},
       {"another library was injected",
        {.has_driver = true, .injection = "/opt/nsys.so"},
@@ -78,7 +84,7 @@ void map_file(const std::filesystem::path& file) {
 TEST(CudaUse, IsSeenByWhatAProcessHasMapped) {
   const record::ScratchFolder folder;
   const std::filesystem::path probes = folder.path() / "probe";
-  const auto use = [&] { return cuda_use(getpid(), probes); };
+  const auto use = [&] { return cuda_use(getpid(), "/probe.so", probes); };
   EXPECT_FALSE(use().has_driver);
   map_file(folder.path() / "libcuda.so.1");
   EXPECT_TRUE(use().has_driver);
@@ -88,6 +94,15 @@ TEST(CudaUse, IsSeenByWhatAProcessHasMapped) {
   EXPECT_FALSE(use().forked);
   map_file(probes / "node1.4711.probe");
   EXPECT_TRUE(use().forked);
+}
+
+TEST(CudaUse, NamesWhatAProcessDoesNotSee) {
+  const record::ScratchFolder folder;
+  const std::filesystem::path there = folder.path(), absent = folder.path() / "absent";
+  EXPECT_EQ(hidden_from(getpid(), {there}), std::nullopt);
+  EXPECT_EQ(hidden_from(getpid(), {there, absent}), absent.string());
+  EXPECT_EQ(hidden_from(getpid(), {absent / "deeper"}), (absent / "deeper").string());
+  EXPECT_EQ(hidden_from(1 << 30, {absent}), std::nullopt) << "there is no such process";
 }
 
 TEST(CpuTime, CountsTheThreadsThatAreNotLeftOut) {

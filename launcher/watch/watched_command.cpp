@@ -240,11 +240,14 @@ class CommandWatch {
   }
 
   void look_for_cuda(const Process& process, const ProcessKey& key) {
-    const std::string why = why_unwatched(
-        cuda_use(process.pid, command_.folder / record::kProbeFolder), command_.probe);
+    const CudaUse use =
+        cuda_use(process.pid, command_.probe, command_.folder / record::kProbeFolder);
+    const std::string why = why_unwatched(use, command_.probe);
     if (!why.empty())
-      unwatched_[key] = {
-          .pid = process.pid, .command = record::printable(command_line_of(process)), .why = why};
+      unwatched_[key] = {.pid = process.pid,
+                         .command = record::printable(command_line_of(process)),
+                         .why = why,
+                         .hidden = use.hidden};
   }
 
   const WatchedCommand& command_;

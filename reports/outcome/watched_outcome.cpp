@@ -39,6 +39,18 @@ std::string first_signalled(const WatchedRun& run) {
   return "; " + signalled_text(run.signalled->front());
 }
 
+/// "; rank 3 on host node2 (node2.4711) ended with exit code 1" of the first one; empty for none.
+std::string first_failed(const WatchedRun& run, const record::WatchedChecks& checks) {
+  if (checks.failed_processes.empty() || (run.signalled && !run.signalled->empty())) return "";
+  const record::FailedProcess& first = checks.failed_processes.front();
+  const std::string who = first.rank ? "rank " + std::to_string(*first.rank) : "a process";
+  const std::size_t others = checks.failed_processes.size() - 1;
+  return "; " + who + " on host " + first.host + " (" + first.process + ") ended " +
+         (first.exit_status ? "with exit code " + std::to_string(*first.exit_status)
+                            : std::string("by a signal or by _exit")) +
+         (others == 0 ? "" : ", and " + std::to_string(others) + " more did likewise");
+}
+
 bool command_failed(const WatchedRun& run) {
   return run.ending == "signalled" || (run.ending == "exited" && run.exit_code.value_or(1) != 0);
 }
@@ -78,6 +90,34 @@ std::string failed_text(const std::vector<record::Failing>& failing) {
               std::to_string(where[i]);
   }
   return text;
+}
+
+/// What of the job could not be seen at all.
+std::optional<record::Message> gap_of(const WatchedRun& run, const record::WatchedChecks& checks) {
+  for (const record::UnwatchedProcess& one : run.unwatched) {
+    if (!one.hidden) continue;
+    return record::Message{
+        .what = "process " + std::to_string(one.pid) + " (" + one.command +
+                ") ran without the probe or its folder",
+        .got = *one.hidden + " does not exist where it runs, such as in a container",
+        .want = "the probe and the folder of the run under the same paths there",
+        .why =
+            "CUDA says nothing of a library that it does not find, so nothing of this process "
+            "was seen",
+        .next =
+            "give the container the folder of the probe and that of the run (docker -v DIR:DIR, "
+            "apptainer --bind DIR), or start graphproof watch inside it"};
+  }
+  const auto missing = checks.figures.find("ranks_without_evidence");
+  if (missing == checks.figures.end()) return std::nullopt;
+  return record::Message{
+      .what = "a part of the job left no evidence",
+      .got = counted(static_cast<int>(missing->second), "rank", "ranks") + " without evidence",
+      .want = "evidence of every rank that the others count",
+      .why = "what these ranks did was not seen",
+      .next =
+          "put the folder of the run where all hosts and containers see it (--run-dir), and let "
+          "the launcher of the ranks hand on the environment"};
 }
 
 /// Why there is no evidence of any process.
@@ -149,6 +189,7 @@ WatchedOutcome watched_outcome(const WatchedRun& run,
     return outcome;
   };
   const std::string failed = failed_text(outcome.failing);
+  outcome.gap = gap_of(run, checks.value_or(record::WatchedChecks{}));
   if (run.ending == "not_started") return decide(WatchedVerdict::not_started, run.why);
   // A hang comes first: the checks that it makes fail are its symptoms.
   if (run.ending == "hung")
@@ -170,8 +211,11 @@ WatchedOutcome watched_outcome(const WatchedRun& run,
   if (command_failed(run))
     return decide(WatchedVerdict::command_failed,
                   "the command ended with " + ending_text(run) + ", and " +
-                      (nothing.empty() ? "no check failed" : nothing) + first_signalled(run));
+                      (nothing.empty() ? "no check failed" : nothing) + first_signalled(run) +
+                      first_failed(run, *checks));
   if (!nothing.empty()) return decide(WatchedVerdict::unexercised, nothing);
+  if (outcome.gap)
+    return decide(WatchedVerdict::unexercised, outcome.gap->what + ": " + outcome.gap->got);
   return decide(WatchedVerdict::pass,
                 counted(outcome.counts.pass, "check passed", "checks passed") + ", none failed; " +
                     counted(outcome.counts.unexercised, "check was", "checks were") +

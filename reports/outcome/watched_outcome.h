@@ -36,6 +36,8 @@ struct WatchedOutcome {
   std::string reason;                    ///< one sentence
   std::vector<record::Failing> failing;  ///< the failing checks
   record::CheckCounts counts;
+  /// Which part of the job left no evidence, if one is known; nothing passes then.
+  std::optional<record::Message> gap;
 };
 
 /// `checks`: absent if the judge left none. `processes`: how many wrote evidence.

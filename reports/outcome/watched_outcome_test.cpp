@@ -30,6 +30,13 @@ WatchedRun with_an_unwatched_process() {
   return run;
 }
 
+WatchedRun with_a_hidden_probe() {
+  WatchedRun run = run_that("exited", 0);
+  run.unwatched = {
+      {.pid = 5, .command = "worker", .why = "a container hides it", .hidden = "/runs/1/probe"}};
+  return run;
+}
+
 WatchedRun with_a_signalled_rank() {
   WatchedRun run = run_that("exited", 1);
   run.signalled = {{{.process = "node1.2", .signal = 11}, {.process = "node1.1", .signal = 15}}};
@@ -61,6 +68,19 @@ WatchedChecks with_a_stopped_process() {
   return checks;
 }
 
+WatchedChecks with_ranks_missing() {
+  WatchedChecks checks = judged({Result::pass});
+  checks.figures["ranks_without_evidence"] = 2;
+  return checks;
+}
+
+WatchedChecks with_a_failed_rank(std::optional<int> exit_status) {
+  WatchedChecks checks = judged({Result::pass});
+  checks.failed_processes = {
+      {.process = "two.7.1", .host = "two", .rank = 3, .exit_status = exit_status}};
+  return checks;
+}
+
 struct Situation {
   const char* name;
   WatchedRun run;
@@ -84,6 +104,19 @@ const std::vector<Situation>& situations() {
        2, "command_failed", 3,
        "the command ended with exit code 1, and no check failed; node1.2 was ended by signal 11 "
        "(Segmentation fault)"},
+      {"the command failed since a rank on another host did", run_that("exited", 1),
+       with_a_failed_rank(1), 4, "command_failed", 3,
+       "no check failed; rank 3 on host two (two.7.1) ended with exit code 1"},
+      {"a signal ended a rank on another host", run_that("exited", 1), with_a_failed_rank({}), 4,
+       "command_failed", 3, "rank 3 on host two (two.7.1) ended by a signal or by _exit"},
+      {"a container hid the probe from one process", with_a_hidden_probe(), judged({kPass}), 1,
+       "unexercised", 4,
+       "process 5 (worker) ran without the probe or its folder: /runs/1/probe does not exist where "
+       "it runs"},
+      {"a container hid the probe, and a check failed", with_a_hidden_probe(), judged({kFail}), 1,
+       "fail", 1, "1 check failed"},
+      {"a host does not see the folder of the run", run_that("exited", 0), with_ranks_missing(), 2,
+       "unexercised", 4, "a part of the job left no evidence: 2 ranks without evidence"},
       {"the command failed and a check says why", run_that("exited", 1), judged({kFail, kFail}), 1,
        "fail", 1, "1 check failed: D60.host_nodes"},
       {"the command failed and no check says why", run_that("exited", 3), judged({kPass}), 1,
@@ -137,6 +170,18 @@ TEST(WatchedOutcome, FollowsTheTableOfSituations) {
     EXPECT_NE(outcome.reason.find(row.reason), std::string::npos)
         << row.name << ": " << outcome.reason;
   }
+}
+
+TEST(WatchedOutcome, WhatLeftNoEvidenceIsSaidWithAllThatHelps) {
+  for (const auto& [run, checks] : {std::pair(with_a_hidden_probe(), judged({kPass})),
+                                    std::pair(run_that("exited", 0), with_ranks_missing())}) {
+    const WatchedOutcome outcome = watched_outcome(run, checks, 1);
+    ASSERT_TRUE(outcome.gap);
+    for (const std::string& part : {outcome.gap->what, outcome.gap->got, outcome.gap->want,
+                                    outcome.gap->why, outcome.gap->next})
+      EXPECT_FALSE(part.empty());
+  }
+  EXPECT_FALSE(watched_outcome(run_that("exited", 0), judged({kPass}), 1).gap);
 }
 
 TEST(WatchedOutcome, ReachesEveryVerdict) {

@@ -78,9 +78,8 @@ std::string failing_part(const record::Failing& one) {
   part("want", one.message.want);
   part("why", one.message.why);
   part("next", one.message.next);
-  return "<div class=\"failing\">" +
-         element("h3",
-                 html_text(one.check + (one.rank ? " on rank " + std::to_string(*one.rank) : ""))) +
+  const std::string who = one.check + (one.rank ? " on rank " + std::to_string(*one.rank) : "");
+  return "<div class=\"failing\">" + (who.empty() ? "" : element("h3", html_text(who))) +
          element("p", html_text(one.message.what)) + element("dl", list) + "</div>\n";
 }
 
@@ -182,6 +181,9 @@ std::string watched_page(const WatchedReport& report) {
   std::string inside = facts(report);
   if (!report.outcome.failing.empty()) inside += element("h2", "Failing checks");
   for (const record::Failing& one : report.outcome.failing) inside += failing_part(one);
+  if (report.outcome.gap)
+    inside += element("h2", "Without evidence") +
+              failing_part({.check = "", .rank = {}, .message = *report.outcome.gap});
   if (!report.run.waiting.empty()) inside += waiting_part(report.run.waiting);
   if (report.run.stacks) inside += python_part(*report.run.stacks);
   if (report.run.ras) inside += ras_part(*report.run.ras);

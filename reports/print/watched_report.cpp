@@ -117,9 +117,9 @@ std::string finding(const CheckResult& one) {
 std::string rank_text(const CheckResult& one) { return one.rank ? std::to_string(*one.rank) : "-"; }
 
 std::string failing_text(const record::Failing& one) {
-  std::string text = "  " + printable(one.check) +
-                     (one.rank ? " on rank " + std::to_string(*one.rank) : "") + ": " +
-                     printable(one.message.what) + "\n";
+  const std::string who =
+      printable(one.check) + (one.rank ? " on rank " + std::to_string(*one.rank) : "");
+  std::string text = "  " + who + (who.empty() ? "" : ": ") + printable(one.message.what) + "\n";
   const auto part = [&text](const char* label, const std::string& value) {
     if (!value.empty()) text += std::string("    ") + label + printable(value) + "\n";
   };
@@ -275,6 +275,8 @@ std::string watched_text(const WatchedReport& report, const TerminalStyle& style
   const record::WatchedRun& run = report.run;
   std::string text;
   for (const record::Failing& one : report.outcome.failing) text += failing_text(one);
+  if (report.outcome.gap)
+    text += failing_text({.check = "", .rank = {}, .message = *report.outcome.gap});
   for (const record::WaitingThread& one : run.waiting)
     text += "  " + printable(waiting_text(one)) + "\n";
   for (const std::string& line : python_lines(run)) text += "  " + printable(line) + "\n";
@@ -316,6 +318,9 @@ std::string watched_markdown(const WatchedReport& report) {
   for (const auto& [label, value] : facts) text += markdown_row({label, value});
   if (!report.outcome.failing.empty()) text += "\n## Failing checks\n\n";
   for (const record::Failing& one : report.outcome.failing) text += markdown_failing(one);
+  if (report.outcome.gap)
+    text += "\n## Without evidence\n\n" +
+            markdown_failing({.check = "", .rank = {}, .message = *report.outcome.gap});
   if (!run.waiting.empty() || run.stacks) text += "\n## Where it hung\n\n";
   for (const record::WaitingThread& one : run.waiting)
     text += "- " + markdown_text(waiting_text(one)) + "\n";

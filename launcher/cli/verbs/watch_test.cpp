@@ -14,12 +14,15 @@
 #include <chrono>
 #include <fstream>
 #include <iostream>
-#include <set>
+#include <map>
 #include <thread>
 
+#include "launcher/backend/subjects.h"
 #include "launcher/cli/testing/command_under_test.h"
 #include "launcher/host/child.h"
 #include "launcher/host/processes.h"
+#include "launcher/watch/nccl_question.h"
+#include "launcher/watch/probe_look.h"
 #include "reports/record/text/file.h"
 #include "reports/record/text/printable.h"
 #include "reports/record/watched/watched_run.h"
@@ -113,9 +116,9 @@ struct WatchTest : CommandUnderTest {
   }
 
   /// A launcher that does not end is killed.
-  static int exit_code_of(pid_t pid) {
+  static int exit_code_of(pid_t pid, std::chrono::seconds limit = 30s) {
     int status = 0;
-    const auto deadline = std::chrono::steady_clock::now() + 30s;
+    const auto deadline = std::chrono::steady_clock::now() + limit;
     while (waitpid(pid, &status, WNOHANG) == 0) {
       if (std::chrono::steady_clock::now() > deadline) kill(pid, SIGKILL);
       std::this_thread::sleep_for(5ms);
@@ -613,37 +616,122 @@ TEST_F(WatchTest, TheRunIsPrivateWhereNobodyElseCanBeMeant) {
   EXPECT_EQ(facts.st_mode & 0777, 0700u);
 }
 
-TEST_F(WatchTest, RanksThatMpirunStartsOnOtherHostsAreWatched) {
-  // Stands in for ssh: the rank of another host has nothing of the launcher's environment.
-  file("rsh",
-       "#!/bin/sh\nhost=$1; shift\n"
-       "exec env -i PATH=\"$PATH\" HOME=/tmp GRAPHPROOF_FAKE_HOST=$host /bin/sh -c \"$*\"\n");
-  chmod((top / "rsh").c_str(), 0755);
-  std::vector<std::string> mpirun = {"mpirun",
-                                     "--allow-run-as-root",
-                                     "--mca",
-                                     "plm",
-                                     "rsh",
-                                     "--mca",
-                                     "plm_rsh_agent",
-                                     (top / "rsh").string(),
-                                     "--mca",
-                                     "oob_tcp_if_include",
-                                     "lo",
-                                     "--host",
-                                     "one:1,two:1",
-                                     fake_watched(),
-                                     "exit",
-                                     "0"};
-  std::vector<std::string> arguments = {"--"};
-  arguments.insert(arguments.end(), mpirun.begin(), mpirun.end());
-  EXPECT_EQ(watch(arguments), 0) << out() << err();
+/// Of a process that a container hides the folder from, nothing is seen, and CUDA says nothing.
+TEST_F(WatchTest, AProcessThatDoesNotSeeTheFolderOfTheRunKeepsItFromPassing) {
+  if (std::system("unshare -m true 2>/dev/null") != 0)
+    GTEST_SKIP() << "this user may make no mount namespace";
+  fs::copy_file(fake_watched(), top / "libcuda.so.1");
+  file("hide.sh", R"sh(
+followed() { grep -q "^Pid:[[:space:]]*$1\$" /proc/$PPID/fdinfo/* 2>/dev/null; }
+unshare -m sh -c "mount -t tmpfs none $WATCH_TEST/runs && exec $WATCH_TEST/libcuda.so.1 wait" &
+hidden=$!
+until grep -q libcuda /proc/$hidden/maps; do sleep 0.1; done
+"$1" wait &
+watched=$!
+until followed $watched; do sleep 0.1; done  # the launcher has looked at both
+sleep 0.5
+kill $hidden $watched
+wait
+exit 0
+)sh");
+  EXPECT_EQ(watch({"--", "/bin/sh", "hide.sh", fake_watched()}), 4) << out() << err();
+  EXPECT_TRUE(has(out(), "pass    D07.static_addresses")) << out();
+  EXPECT_TRUE(has(out(), "\nunexercised: process ")) << out();
+  EXPECT_TRUE(has(out(), ") ran without the probe or its folder: " + latest().string() +
+                             "/probe does not exist where it runs"))
+      << out();
+  for (const char* part : {"\n    got   ", "\n    want  the probe and the folder of the run under",
+                           "\n    why   CUDA says nothing", "\n    next  give the container"})
+    EXPECT_TRUE(has(out(), part)) << part << "\n" << out();
+  EXPECT_TRUE(has(text_of(latest() / "report.md"), "## Without evidence"));
+  EXPECT_TRUE(has(text_of(latest() / "page.html"), "Without evidence"));
+  ASSERT_EQ(run().unwatched.size(), 1u);
+  EXPECT_EQ(run().unwatched[0].hidden, latest() / "probe");
+}
+
+// Several hosts ----------------------------------------------------------------------------------
+
+struct WatchedHostsTest : WatchTest {
+  /// Words that start the words after them once on each of the hosts `one` and `two`, which are
+  /// this one. As behind ssh, what is started has nothing of the launcher's environment.
+  std::vector<std::string> on_two_hosts() const {
+    file("rsh",
+         "#!/bin/sh\nhost=$1; shift\n"
+         "exec env -i PATH=\"$PATH\" HOME=/tmp GRAPHPROOF_FAKE_HOST=$host /bin/sh -c \"$*\"\n");
+    chmod((top / "rsh").c_str(), 0755);
+    return {"--",
+            "mpirun",
+            "--allow-run-as-root",
+            "--mca",
+            "plm",
+            "rsh",
+            "--mca",
+            "plm_rsh_agent",
+            (top / "rsh").string(),
+            "--mca",
+            "oob_tcp_if_include",
+            "lo",
+            "--host",
+            "one:1,two:1"};
+  }
+  /// The same for a torchrun on each host, whose two workers are `worker`; empty without PyTorch.
+  std::vector<std::string> torchrun_on_two_hosts(const std::vector<std::string>& worker) const {
+    const launcher::Environment own = launcher::own_environment();
+    for (const std::string& python : launcher::pythons(own)) {
+      if (launcher::find_program(python, own).empty()) continue;
+      const launcher::Output asked =
+          launcher::run_to_end({{python, "-c", "import torch.distributed.run"}, own}, 60'000);
+      if (asked.timed_out || asked.exit != launcher::Exit{}) continue;
+      std::vector<std::string> words = on_two_hosts();
+      words.insert(words.end(),
+                   {python, "-m", "torch.distributed.run", "--nnodes", "2", "--nproc-per-node", "2",
+                    "--rdzv-backend", "c10d", "--rdzv-endpoint", launcher::own_ras_address(),
+                    "--rdzv-id", "watch-test", "--no-python"});
+      words.insert(words.end(), worker.begin(), worker.end());
+      return words;
+    }
+    return {};
+  }
+  /// How many processes of each host were watched.
+  std::map<std::string, int> watched() const {
+    std::map<std::string, int> hosts;
+    for (const auto& entry : fs::directory_iterator(latest() / "probe"))
+      ++hosts[entry.path().filename().string().substr(0, 3)];
+    return hosts;
+  }
+  /// Whether one of them still runs. They have nothing of the test in their environment.
+  bool some_run() const {
+    for (const launcher::ProbeLook& probe : launcher::look_at_probes(latest() / "probe"))
+      if (launcher::running_process(static_cast<int>(probe.pid))) return true;
+    return false;
+  }
+};
+
+TEST_F(WatchedHostsTest, RanksThatMpirunStartsOnOtherHostsAreWatched) {
+  std::vector<std::string> words = on_two_hosts();
+  words.insert(words.end(), {fake_watched(), "exit", "0"});
+  EXPECT_EQ(watch(words), 0) << out() << err();
   EXPECT_TRUE(has(out(), "2 processes were watched")) << out();
-  std::set<std::string> hosts;
-  for (const auto& entry : fs::directory_iterator(latest() / "probe"))
-    hosts.insert(entry.path().filename().string().substr(0, 3));
-  EXPECT_EQ(hosts, (std::set<std::string>{"one", "two"}));
-  EXPECT_TRUE(leftovers().empty());
+  EXPECT_EQ(watched(), (std::map<std::string, int>{{"one", 1}, {"two", 1}}));
+  EXPECT_FALSE(some_run());
+}
+
+/// The two meet at a rendezvous of their own and make one job of four ranks.
+TEST_F(WatchedHostsTest, WorkersOfATorchrunOnEachHostHaveOneVerdict) {
+  const std::vector<std::string> sound = torchrun_on_two_hosts({fake_watched(), "exit", "0"});
+  if (sound.empty()) GTEST_SKIP() << "no Python here has PyTorch";
+  EXPECT_EQ(exit_code_of(start(sound), 100s), 0) << out() << err();
+  EXPECT_TRUE(has(out(), "4 processes were watched")) << out();
+  EXPECT_EQ(watched(), (std::map<std::string, int>{{"one", 2}, {"two", 2}}));
+
+  const std::string worker =
+      "[ $RANK != 3 ] || exec " + fake_watched() + " exit 7; exec " + fake_watched() + " wait";
+  EXPECT_EQ(exit_code_of(start(torchrun_on_two_hosts({"/bin/sh", "-c", worker})), 100s), 3)
+      << out() << err();
+  EXPECT_TRUE(has(out(), "command_failed: the command ended with exit code ")) << out();
+  EXPECT_TRUE(has(err(), "exitcode  : 7")) << "torchrun's own report\n" << err();
+  EXPECT_EQ(watched(), (std::map<std::string, int>{{"one", 2}, {"two", 2}}));
+  EXPECT_FALSE(some_run());
 }
 
 // Started by hand --------------------------------------------------------------------------------

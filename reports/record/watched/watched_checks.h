@@ -121,6 +121,26 @@ struct GraphRow {
   }
 };
 
+/// A process that did not come to a good end.
+struct FailedProcess {
+  std::string process;
+  std::string host;
+  std::optional<std::int64_t> rank;
+  std::optional<std::int64_t> exit_status;
+
+  bool operator==(const FailedProcess&) const = default;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("process", &FailedProcess::process, "name of the probe's file, without the ending",
+          "node2.4711", kFilled);
+    field("host", &FailedProcess::host, "its machine", "node2", kFilled);
+    field("rank", &FailedProcess::rank, "rank of the process, if it has one", 3, kCount);
+    field("exit_status", &FailedProcess::exit_status,
+          "what it handed to exit(); absent where a signal or _exit ended it", 1);
+  }
+};
+
 /// Everything that the judge found in a watched run. The message of a check names the process
 /// where `rank` does not.
 struct WatchedChecks {
@@ -128,6 +148,8 @@ struct WatchedChecks {
   std::vector<GraphRow> graphs;
   std::map<std::string, double> figures;  ///< graph_share, ...
   std::vector<std::string> notes;         ///< what was not seen and why, one sentence each
+  /// Those with an exit status other than 0; where there is none, those without any.
+  std::vector<FailedProcess> failed_processes;
 
   bool operator==(const WatchedChecks&) const = default;
 };

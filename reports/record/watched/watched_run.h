@@ -23,6 +23,7 @@ struct UnwatchedProcess {
   std::int64_t pid = 0;
   std::string command;
   std::string why;
+  std::optional<std::string> hidden;
 
   bool operator==(const UnwatchedProcess&) const = default;
 
@@ -33,6 +34,10 @@ struct UnwatchedProcess {
           kFilled);
     field("why", &UnwatchedProcess::why, "why there is no evidence of it",
           "it has libcuda.so.1 loaded and runs without CUDA_INJECTION64_PATH", kFilled);
+    field("hidden", &UnwatchedProcess::hidden,
+          "what of the probe and its folder does not exist where the process runs, such as in a "
+          "container; absent if both do",
+          "/data/runs/20261124-101500-4a1f/probe");
   }
 };
 

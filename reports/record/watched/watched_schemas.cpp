@@ -84,9 +84,13 @@ std::string watched_checks_schema() {
          {"checks", {{"type", "array"}, {"items", {{"$ref", "#/definitions/check"}}}}},
          {"graphs", {{"type", "array"}, {"items", {{"$ref", "#/definitions/graph"}}}}},
          {"figures", {{"type", "object"}, {"additionalProperties", {{"type", "number"}}}}},
-         {"notes", {{"type", "array"}, {"items", {{"type", "string"}, {"minLength", 1}}}}}}},
+         {"notes", {{"type", "array"}, {"items", {{"type", "string"}, {"minLength", 1}}}}},
+         {"failed_processes",
+          {{"type", "array"}, {"items", {{"$ref", "#/definitions/failed_process"}}}}}}},
        {"definitions",
-        {{"check", check_schema()}, {"graph", object_schema(describe_fields<GraphRow>())}}}}));
+        {{"check", check_schema()},
+         {"graph", object_schema(describe_fields<GraphRow>())},
+         {"failed_process", object_schema(describe_fields<FailedProcess>())}}}}));
 }
 
 std::string watched_checks_example() {
@@ -105,11 +109,13 @@ std::string watched_checks_example() {
                   .want = "host functions of NCCL alone",
                   .why = "its arguments are those of the capture in every replay",
                   .next = "call it after the replay"}};
-  Json example = {{"schema", kWatchedChecksSchema},
-                  {"checks", Json::array({to_json(passed), to_json(failed)})},
-                  {"graphs", Json::array({object_example(describe_fields<GraphRow>())})},
-                  {"figures", {{"graph_share", 0.85}}},
-                  {"notes", Json::array({"rank 1 (node1.4711): memory: no snapshot was taken"})}};
+  Json example = {
+      {"schema", kWatchedChecksSchema},
+      {"checks", Json::array({to_json(passed), to_json(failed)})},
+      {"graphs", Json::array({object_example(describe_fields<GraphRow>())})},
+      {"figures", {{"graph_share", 0.85}}},
+      {"notes", Json::array({"rank 1 (node1.4711): memory: no snapshot was taken"})},
+      {"failed_processes", Json::array({object_example(describe_fields<FailedProcess>())})}};
   return generated_json(example);
 }
 

@@ -1,5 +1,7 @@
 #include "suites/checks/watched/watched_check_table.h"
 
+#include <algorithm>
+#include <map>
 #include <set>
 #include <stdexcept>
 
@@ -26,6 +28,45 @@ void add_notes(const WatchedJob& job, std::vector<std::string>& notes) {
   }
 }
 
+bool command_failed(const record::WatchedRun& run) {
+  return run.ending == "signalled" || (run.ending == "exited" && run.exit_code.value_or(1) != 0);
+}
+
+/// Launchers of ranks end the others by a signal when one has failed, so an exit status tells more
+/// than none.
+std::vector<record::FailedProcess> failed_processes(const WatchedJob& job) {
+  std::vector<record::FailedProcess> by_status, without;
+  if (!command_failed(job.run)) return without;
+  for (const JobProcess& process : job.processes) {
+    const record::WatchedProcessLine& line = process.line();
+    const record::FailedProcess failed{.process = process.name,
+                                       .host = line.host,
+                                       .rank = line.rank,
+                                       .exit_status = line.exit_status};
+    if (line.exit_status.value_or(0) != 0)
+      by_status.push_back(failed);
+    else if (!line.exit_status && line.state == "cut_short")
+      without.push_back(failed);
+  }
+  return by_status.empty() ? without : by_status;
+}
+
+/// Ranks of which no process left evidence, although others belong to a job of so many. Slurm's
+/// variables do not count: a single process in a job script has those of the whole job.
+std::int64_t ranks_without_evidence(const WatchedJob& job) {
+  std::map<std::int64_t, std::set<std::int64_t>> ranks;  // by the size of their job
+  for (const JobProcess& process : job.processes) {
+    const record::WatchedProcessLine& line = process.line();
+    const bool of_a_launcher =
+        !process.setting("WORLD_SIZE").empty() || !process.setting("OMPI_COMM_WORLD_SIZE").empty();
+    if (of_a_launcher && line.rank && line.world_size) ranks[*line.world_size].insert(*line.rank);
+  }
+  std::int64_t missing = 0;
+  for (const auto& [size, seen] : ranks)
+    missing += std::max<std::int64_t>(size - static_cast<std::int64_t>(seen.size()), 0);
+  return missing;
+}
+
 }  // namespace
 
 record::WatchedChecks judge_watched(const WatchedJob& job, const matrix::CheckTable& table) {
@@ -43,6 +84,9 @@ record::WatchedChecks judge_watched(const WatchedJob& job, const matrix::CheckTa
   add_notes(job, checks.notes);
   checks.graphs = graph_table(job, checks.notes);
   checks.figures = watched_figures(job);
+  if (const std::int64_t missing = ranks_without_evidence(job); missing > 0)
+    checks.figures["ranks_without_evidence"] = static_cast<double>(missing);
+  checks.failed_processes = failed_processes(job);
   return checks;
 }
 

@@ -43,6 +43,48 @@ TEST(WatchedCheckTable, EveryCheckPassesTheCleanJob) {
   EXPECT_TRUE(checks.notes.empty()) << checks.notes.front();
 }
 
+/// As torchrun leaves its workers on two hosts.
+WatchedJob job_of_torchrun() {
+  WatchedJob job = clean_job();
+  for (std::size_t rank = 0; rank < job.processes.size(); ++rank) {
+    record::WatchedProcessLine& line = line_of(job, rank);
+    line.host = rank == 0 ? "one" : "two";
+    line.settings["WORLD_SIZE"] = "2";
+  }
+  return job;
+}
+
+TEST(WatchedCheckTable, ARankThatLeftNoEvidenceIsCounted) {
+  WatchedJob job = job_of_torchrun();
+  EXPECT_FALSE(judge_watched(job, table()).figures.contains("ranks_without_evidence"));
+  job.processes.pop_back();
+  EXPECT_EQ(judge_watched(job, table()).figures.at("ranks_without_evidence"), 1);
+  // A process of a job script has Slurm's variables for the whole job.
+  line_of(job, 0).settings = {{"SLURM_NTASKS", "2"}, {"SLURM_PROCID", "0"}};
+  EXPECT_FALSE(judge_watched(job, table()).figures.contains("ranks_without_evidence"));
+}
+
+TEST(WatchedCheckTable, TheRankThatFailedIsNamedWithItsHost) {
+  WatchedJob job = job_of_torchrun();
+  EXPECT_TRUE(judge_watched(job, table()).failed_processes.empty());
+  // torchrun ends the other one by a signal and then fails itself.
+  line_of(job, 0).state = "cut_short";
+  line_of(job, 0).exit_status.reset();
+  line_of(job, 1).exit_status = 1;
+  EXPECT_TRUE(judge_watched(job, table()).failed_processes.empty()) << "the command ended well";
+  job.run.exit_code = 1;
+  auto failed = judge_watched(job, table()).failed_processes;
+  ASSERT_EQ(failed.size(), 1u);
+  EXPECT_EQ(failed[0].host, "two");
+  EXPECT_EQ(failed[0].rank, 1);
+  EXPECT_EQ(failed[0].exit_status, 1);
+  EXPECT_EQ(failed[0].process, job.processes[1].name);
+  line_of(job, 1).exit_status = 0;
+  failed = judge_watched(job, table()).failed_processes;
+  ASSERT_EQ(failed.size(), 1u) << "without a status there are those without one";
+  EXPECT_EQ(failed[0].host, "one");
+}
+
 TEST(WatchedCheckTable, EveryNeedIsAPartOrAKindOfLines) {
   const std::set<std::string> kinds = names_of(record::WatchedKinds());
   for (const matrix::CheckEntry& entry : table().checks()) {

@@ -202,6 +202,7 @@ struct HostCopiesLine {
   std::int64_t unread = 0;
   std::int64_t unread_bytes = 0;
   bool unclear = false;
+  std::string why;
 
   template <class Visitor>
   static void fields(Visitor& field) {
@@ -220,6 +221,8 @@ struct HostCopiesLine {
           "whether something may have read them unseen: kernels whose parameters cannot be read, "
           "those of NCCL, and uses of the block that a copy filled in part",
           false);
+    field("why", &HostCopiesLine::why,
+          "what made it so, the first of it, with the name of the kernel; empty otherwise", "");
   }
 };
 

@@ -2,6 +2,9 @@
 // input that the loop never fills looks like any other constant, but the batch that was meant for
 // it then lies on the device and nothing reads it.
 #include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "suites/checks/attempt/concat.h"
 #include "suites/checks/watched/job/watched_judgement.h"
@@ -22,13 +25,18 @@ struct Looks {
 
 record::CheckResult copies_read(WatchedJudgement& judgement, const WatchedJob& job) {
   std::int64_t read = 0;
+  std::vector<std::pair<const JobProcess*, std::string>> unfollowed;
   for (const JobProcess& process : job.processes) {
     if (!process.has_graphs()) continue;
     bool confirmed = false;
+    std::string unclear;  // the first look of which nothing can be said
     for (const Executable& one : executables(process)) {
       Looks looks;
       for (const auto& line : process.of<record::HostCopiesLine>()) {
-        if (line.executable != one.number() || line.unclear) continue;
+        if (line.executable != one.number()) continue;
+        if (line.unclear && unclear.empty())
+          unclear = concat(": before launch ", line.launches, " of ", one.title(), ", ", line.why);
+        if (line.unclear) continue;
         ++looks.clear;
         read += line.copies - line.unread;
         // Of several copies some may be for later, or for nothing, as parts of a batch that a model
@@ -61,10 +69,14 @@ record::CheckResult copies_read(WatchedJudgement& judgement, const WatchedJob& j
     if (confirmed)
       judgement.confirm(process);
     else
-      judgement.excuse(process,
-                       "in the few intervals between replays that were looked at, no copy from the "
-                       "host could be followed");
+      unfollowed.emplace_back(&process, unclear);
   }
+  // The first excuse is the one that is shown, so one with a reason comes first.
+  std::ranges::stable_partition(unfollowed, [](const auto& one) { return !one.second.empty(); });
+  for (const auto& [process, unclear] : unfollowed)
+    judgement.excuse(*process, concat("in the few intervals between replays that were looked at, "
+                                      "no copy from the host could be followed",
+                                      unclear));
   return judgement.result(
       concat(read, " copies from the host between replays were read by something"),
       "copies from the host that something reads");
