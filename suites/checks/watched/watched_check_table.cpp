@@ -48,7 +48,10 @@ std::vector<record::FailedProcess> failed_processes(const WatchedJob& job) {
     else if (!line.exit_status && line.state == "cut_short")
       without.push_back(failed);
   }
-  return by_status.empty() ? without : by_status;
+  std::vector<record::FailedProcess>& failed = by_status.empty() ? without : by_status;
+  // A launcher that uses CUDA itself fails because of its ranks.
+  std::ranges::stable_partition(failed, [](const auto& one) { return one.rank.has_value(); });
+  return failed;
 }
 
 /// Ranks of which no process left evidence, although others belong to a job of so many. Slurm's

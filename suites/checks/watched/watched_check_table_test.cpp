@@ -79,6 +79,13 @@ TEST(WatchedCheckTable, TheRankThatFailedIsNamedWithItsHost) {
   EXPECT_EQ(failed[0].rank, 1);
   EXPECT_EQ(failed[0].exit_status, 1);
   EXPECT_EQ(failed[0].process, job.processes[1].name);
+  job.processes.insert(job.processes.begin(), clean_job().processes[0]);
+  line_of(job, 0).rank.reset();
+  line_of(job, 0).exit_status = 1;
+  failed = judge_watched(job, table()).failed_processes;
+  ASSERT_EQ(failed.size(), 2u);
+  EXPECT_EQ(failed[0].rank, 1) << "and not the launcher of the ranks, which fails as they do";
+  job.processes.erase(job.processes.begin());
   line_of(job, 1).exit_status = 0;
   failed = judge_watched(job, table()).failed_processes;
   ASSERT_EQ(failed.size(), 1u) << "without a status there are those without one";
