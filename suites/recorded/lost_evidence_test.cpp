@@ -53,7 +53,12 @@ constexpr std::array kContext = {
     Context{"fp8_scaling", "lockstep_eager", kWithoutGraphs},
     Context{"experts", "eager_a", "replays are compared with the counts of lockstep_eager"},
     Context{"rng", "eager_a", "replays are compared with the states of lockstep_eager"},
+    Context{"node_dump", "", "where the nodes of a graph are written as text, for a reader"},
 };
+
+/// Kinds whose lines are compared with those of other ranks and with nothing else, so that they
+/// matter only in attempts with several ranks.
+const std::set<std::string> kBetweenRanks = {"held", "masks"};
 
 /// Kinds that only attempts have which do not pass.
 const std::set<std::string> kNotInAPass = {"divergence", "error", "failed_capture", "refused"};
@@ -115,6 +120,18 @@ const std::vector<Compared> kCompared = {
     {"evictions", {}, "/in_flight", "D29.idle_when_dropped"},
     {"teardown", {{"step", "communicators"}}, "/order", "D29.teardown_order"},
     {"races", {}, "/count", "D56.races"},
+    {"held", {}, "/digest", "D80.copies_agree"},
+    {"masks", {}, "/digest", "D81.masks_between_ranks"},
+    {"updates", {}, "/error", "D82.every_update"},
+    {"infinity", {}, "/skipped", "D83.infinity_everywhere"},
+    {"executed", {}, "/groups/0/begun", "D23.executed"},
+    {"second_capture", {}, "/nodes_again", "D84.second_capture"},
+    {"cycle", {{"arm", "soak_graph"}}, "/params_before_load", "D54.checkpoints"},
+    {"batch", {{"arm", "free_graph"}}, "/size", "D71.batches"},
+    {"sequences", {}, "/max_abs", "D73.whole_sequences"},
+    {"distances", {{"compared", "graph_repeats"}}, "/tensors/0/max_abs", "D02.graph_repeats"},
+    {"paired_block", {}, "/launches", "D44.stated_times"},
+    {"stash", {{"arm", "stash_graph"}}, "/carried", "D76.paged_stash"},
     // The first recorded case with such a line recomputes activations by PyTorch's own means.
     {"unobserved", {}, "/check", "D42.recompute"},
     {"end", {}, "/complete", "D21.evidence_complete"},
@@ -204,6 +221,8 @@ class Passed {
   std::optional<Recorded> with(const std::string& kind) const {
     for (const File& file : all_) {
       if (!has_line_of(file.text, kind)) continue;
+      const fs::path second = file.run / "cases" / file.id / "attempt-1/rank-1.evidence.jsonl";
+      if (kBetweenRanks.contains(kind) && !fs::exists(second)) continue;
       const auto plan =
           record::plan_from(record::read_text(file.run / "plan.jsonl"), file.run / "plan.jsonl");
       const auto line = std::ranges::find(plan, file.id, &record::PlanLine::id);
