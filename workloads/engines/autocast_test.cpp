@@ -70,6 +70,8 @@ TEST(Autocast, EveryEngineReplaysItBitForBit) {
     for (Row& row : rows())
       for (const bool cache : {false, true}) {
         if (!engine.captures() || (cache && engine.captures_modules())) continue;
+        // Refused by R078: graphs of parts cannot run a whole layer again in its backward.
+        if (engine.captures_modules() && row.config.recompute.full()) continue;
         const std::string impl(engine.impl);
         SCOPED_TRACE(impl + ", " + row.what + (cache ? ", with a cache" : ""));
         row.config.autocast_cache = cache;
