@@ -112,6 +112,7 @@ class BatchRun:
         from graphproof.scope import CaseFailure, CaseScope, PeerFailure, RefusedByCode
         from graphproof.subjects import refusals
         self.heartbeat.case_begin(listed.id, listed.attempt, self.log.bytes())
+        self.log.repeat_imports()
         evidence = EvidenceWriter(os.path.join(listed.evidence_folder, file_name(self.place.rank)))
         evidence.write("start", schema=SCHEMA, revision=REVISION, case=listed.id,
                        attempt=listed.attempt, rank=self.place.rank,

@@ -5,6 +5,9 @@ import sys
 
 from graphproof.message import Error
 
+# What the import server printed while it imported, in a rank that it has forked.
+printed_by_imports = b""
+
 
 class RankLog:
     """Sends standard output and error of this process, also of C libraries, to rank-R.log."""
@@ -29,6 +32,14 @@ class RankLog:
     def _flush() -> None:
         sys.stdout.flush()
         sys.stderr.flush()
+
+    def repeat_imports(self) -> None:
+        """Adds what imports printed ahead of the fork, once. A rank that imports by itself has it
+        at this place: among the lines of the first case, which are judged."""
+        global printed_by_imports
+        self._flush()
+        os.write(self._log, printed_by_imports)
+        printed_by_imports = b""
 
     def bytes(self) -> int:
         self._flush()

@@ -5,7 +5,8 @@ An import server imports what the subject of the batch needs and forks the ranks
 packages are read once and not by every rank. It lives as long as the batch, whose environment is
 that of its imports. Where it does not become ready (an import fails, hangs or starts a thread or
 CUDA), GRAPHPROOF_START starts the ranks in the place of this process, each with imports of its own;
-standard error has the reason, and what the imports print.
+standard error has the reason, and what the imports printed. Otherwise that is in the log of each
+rank, as if it had imported by itself.
 
 Environment of the ranks, sentences, signals and exit codes are those of graphproof-start
 (launcher/backend/rank_starter.cpp). Only this process and the server run before the ranks do: no
@@ -19,7 +20,7 @@ import signal
 import sys
 import time
 
-from graphproof import server
+from graphproof import rank_log, server
 from graphproof.message import Error
 
 IMPORT_DEADLINE_S = 120.0  # imports take 15 s, and some times that from a cold file system
@@ -111,9 +112,31 @@ def end_by(number: int) -> None:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [number])
 
 
-def fork_server(count: int, arguments: list, modules: list) -> tuple:
+def content(file: int) -> bytes:
+    """Everything in an open file."""
+    return os.pread(file, os.fstat(file).st_size, 0)
+
+
+def import_into(printed: int, modules: list) -> None:
+    """Imports `modules`, with standard output and error in the file `printed`. Where that fails,
+    they stay there."""
+    before = os.dup(1), os.dup(2)
+    for stream in (1, 2):
+        os.dup2(printed, stream)
+    server.import_all(modules)
+    server.require_forkable()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    for stream, kept in zip((1, 2), before):
+        os.dup2(kept, stream)
+        os.close(kept)
+    rank_log.printed_by_imports = content(printed)
+
+
+def fork_server(count: int, arguments: list, modules: list, printed: int) -> tuple:
     """(process id, descriptor) of an import server. It writes READY to the descriptor once it has
-    imported everything and shown that it may fork; then it runs the ranks."""
+    imported everything, with what that printed in the file `printed`, and shown that it may fork;
+    then it runs the ranks."""
     reading, writing = os.pipe()
     parent, pid = os.getpid(), os.fork()
     if pid != 0:
@@ -123,8 +146,7 @@ def fork_server(count: int, arguments: list, modules: list) -> tuple:
     try:
         server.end_with(parent)
         os.close(reading)
-        server.import_all(modules)
-        server.require_forkable()
+        import_into(printed, modules)
         os.write(writing, READY)
         os.close(writing)
         code = run_ranks(count, arguments)
@@ -173,11 +195,14 @@ def start(graphproof_start: str, count: int, arguments: list,
     not become ready, or this process was asked to end."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     began = time.monotonic()
-    pid, reading = fork_server(count, arguments, modules_of(arguments[-1]))
+    printed = os.memfd_create("printed by imports")
+    pid, reading = fork_server(count, arguments, modules_of(arguments[-1]), printed)
     if becomes_ready(reading, deadline_s):
         return follow(pid)
     os.kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)
+    sys.stderr.flush()
+    os.write(2, content(printed))
     for number in signal.sigpending() & {signal.SIGTERM, signal.SIGINT}:
         end_by(number)
     why = Error("the import server of a batch", f"none after {time.monotonic() - began:.1f} s",

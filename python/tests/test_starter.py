@@ -17,7 +17,7 @@ MARK = "GRAPHPROOF_STARTER_TEST"
 # Runs start() with other modules and another rank program than those of a subject.
 PROGRAM = """
 import os, signal, sys, time
-from graphproof import server, starter
+from graphproof import rank_log, server, starter
 starter.modules_of = lambda file: ["imported"]
 
 def rank(arguments):
@@ -102,6 +102,26 @@ class Starter(unittest.TestCase):
         with open(count, encoding="utf-8") as file:
             self.assertEqual(file.read(), "x")
 
+    def test_ranks_have_what_the_imports_printed_and_nobody_else(self):
+        imported = ("import os, sys\nprint('one')\nprint('two', file=sys.stderr)\n"
+                    "os.system('echo three')\nSEEN = 1\n")
+        code, out, err = self.ended(self.starts(
+            'os.write(1, b"%d %r\\n" % (number, sorted(rank_log.printed_by_imports.split()))); '
+            "return 0", imported))
+        self.assertEqual((code, err), (0, ""))
+        self.assertEqual(sorted(out.splitlines()),
+                         [f"{rank} [b'one', b'three', b'two']" for rank in (0, 1)])
+
+    def test_a_log_has_them_once_among_the_lines_of_the_first_case(self):
+        program = ("import sys\nfrom graphproof import rank_log\n"
+                   "rank_log.printed_by_imports = b'of an import\\n'\n"
+                   "log = rank_log.RankLog(sys.argv[1], 0)\nprint(log.bytes())\n"
+                   "log.repeat_imports()\nlog.repeat_imports()\n")
+        subprocess.run([sys.executable, "-c", program, self.folder], check=True,
+                       env={**os.environ, "PYTHONPATH": os.path.join(ROOT, "python")})
+        with open(os.path.join(self.folder, "rank-0.log"), encoding="utf-8") as file:
+            self.assertEqual(file.read(), "0\nof an import\n")
+
     def test_each_environment_has_a_server_of_its_own(self):
         imported = "import os\nSEEN = os.environ['NVTE_CHOICE']\n"
         for choice in ("a", "b"):
@@ -152,6 +172,8 @@ class Starter(unittest.TestCase):
              "1 threads, CUDA initialised"),
             ("an import that fails", "import no_such_package\n", "No module named"),
             ("an import that exits", "raise SystemExit(3)\n", "SystemExit: 3"),
+            ("an import that prints", "print('of an import')\nimport no_such_package\n",
+             "of an import\n"),
             ("an import that dies", "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n",
              "the import server of a batch; got none after"),
             ("an import that hangs", "import time\ntime.sleep(60)\n",
@@ -167,8 +189,11 @@ class Starter(unittest.TestCase):
                 self.assertIn("each rank imports its packages by itself now", err)
 
     def test_a_signal_during_the_imports_ends_everything(self):
-        process = self.starts(SAY, "import time\nprint('up', flush=True)\ntime.sleep(60)\n")
-        self.assertEqual(process.stdout.readline(), "up\n")
+        begun = os.path.join(self.folder, "begun")
+        process = self.starts(SAY, f"import time\nopen({begun!r}, 'w').close()\ntime.sleep(60)\n")
+        end = time.monotonic() + SOON_S
+        while not os.path.exists(begun) and time.monotonic() < end:
+            time.sleep(0.01)
         process.terminate()
         code, out, _ = self.ended(process)
         self.assertEqual((code, out), (-signal.SIGTERM, ""))
