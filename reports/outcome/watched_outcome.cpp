@@ -51,10 +51,6 @@ std::string first_failed(const WatchedRun& run, const record::WatchedChecks& che
          (others == 0 ? "" : ", and " + std::to_string(others) + " more did likewise");
 }
 
-bool command_failed(const WatchedRun& run) {
-  return run.ending == "signalled" || (run.ending == "exited" && run.exit_code.value_or(1) != 0);
-}
-
 CheckCounts counts_of(const std::vector<CheckResult>& checks) {
   CheckCounts counts;
   for (const CheckResult& one : checks) {
@@ -208,7 +204,7 @@ WatchedOutcome watched_outcome(const WatchedRun& run,
                   counted(static_cast<int>(stopped->second), "process was", "processes were") +
                       " stopped inside a driver call; no check failed up to there");
   const std::string nothing = nothing_judged(run, *checks, outcome.counts, processes);
-  if (command_failed(run))
+  if (run.command_failed())
     return decide(WatchedVerdict::command_failed,
                   "the command ended with " + ending_text(run) + ", and " +
                       (nothing.empty() ? "no check failed" : nothing) + first_signalled(run) +

@@ -261,14 +261,21 @@ std::vector<std::string> unseen_notes(const WatchedReport& report) {
 }
 
 record::Json watched_json(const WatchedReport& report) {
-  return {{"schema", "graphproof-watched-report/1"},
-          {"verdict", name(report.outcome.verdict)},
-          {"reason", report.outcome.reason},
-          {"exit_code", record::value(exit_code(report.outcome.verdict))},
-          {"processes", report.processes},
-          {"folder", report.folder.string()},
-          {"run", record::to_json(report.run)},
-          {"checks", record::to_json(report.checks)}};
+  record::Json value = {{"schema", "graphproof-watched-report/1"},
+                        {"verdict", name(report.outcome.verdict)},
+                        {"reason", report.outcome.reason},
+                        {"exit_code", record::value(exit_code(report.outcome.verdict))},
+                        {"processes", report.processes},
+                        {"folder", report.folder.string()},
+                        {"run", record::to_json(report.run)},
+                        {"checks", record::to_json(report.checks)}};
+  if (const auto& gap = report.outcome.gap)
+    value["without_evidence"] = {{"what", gap->what},
+                                 {"got", gap->got},
+                                 {"want", gap->want},
+                                 {"why", gap->why},
+                                 {"next", gap->next}};
+  return value;
 }
 
 std::string watched_text(const WatchedReport& report, const TerminalStyle& style) {

@@ -30,7 +30,8 @@ std::string watched_text(const WatchedReport& report, const TerminalStyle& style
 std::string watched_markdown(const WatchedReport& report);
 
 /// {"schema": "graphproof-watched-report/1", "verdict", "reason", "exit_code", "processes",
-/// "folder", "run": watched.json, "checks": checks.json}
+/// "folder", "run": watched.json, "checks": checks.json}, and where a part of the job left no
+/// evidence "without_evidence": {"what", "got", "want", "why", "next"}
 record::Json watched_json(const WatchedReport& report);
 
 /// A row of the table of graphs as text, in the order of graph_columns(); "-" for what was not

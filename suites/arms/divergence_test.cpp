@@ -135,9 +135,9 @@ TEST_F(Divergence,
   } rows[] = {
       // Only eager has the part of each microbatch; both have the reduced result.
       {"M112", -1, "", "grad:layers.0.attention.qkv.weight"},
-      // Launched before the backward, the third graph multiplies tensors that are not computed yet
-      // and writes over what the backward still reads. Which of the two is seen first depends on
-      // where the tensors lie in the pool, so no tensor is named here.
+      // Launched before the backward, the third graph multiplies tensors that are not computed yet.
+      // Which tensor of the backward differs first is no property of the fault: it was the weight
+      // gradients, and is a product of attention since other tensors share the pool.
       {"M113", 0, "backward", ""},
       {"M114", 0, "backward", "grad:layers.0.attention.projection.weight"},
   };

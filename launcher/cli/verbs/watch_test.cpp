@@ -645,6 +645,9 @@ exit 0
     EXPECT_TRUE(has(out(), part)) << part << "\n" << out();
   EXPECT_TRUE(has(text_of(latest() / "report.md"), "## Without evidence"));
   EXPECT_TRUE(has(text_of(latest() / "page.html"), "Without evidence"));
+  const auto report = nlohmann::json::parse(cli({"report", "--json"}).out);
+  EXPECT_EQ(report.at("without_evidence").at("want"),
+            "the probe and the folder of the run under the same paths there");
   ASSERT_EQ(run().unwatched.size(), 1u);
   EXPECT_EQ(run().unwatched[0].hidden, latest() / "probe");
 }

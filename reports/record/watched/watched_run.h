@@ -117,6 +117,11 @@ struct WatchedRun {
 
   bool operator==(const WatchedRun&) const = default;
 
+  /// Whether the command came to a bad end by itself.
+  bool command_failed() const {
+    return ending == "signalled" || (ending == "exited" && exit_code.value_or(1) != 0);
+  }
+
   template <class Visitor>
   static void fields(Visitor& field) {
     field("id", &WatchedRun::id, "id of the run", "20261124-101500-4a1f", kFilled);

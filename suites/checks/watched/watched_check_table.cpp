@@ -28,15 +28,11 @@ void add_notes(const WatchedJob& job, std::vector<std::string>& notes) {
   }
 }
 
-bool command_failed(const record::WatchedRun& run) {
-  return run.ending == "signalled" || (run.ending == "exited" && run.exit_code.value_or(1) != 0);
-}
-
 /// Launchers of ranks end the others by a signal when one has failed, so an exit status tells more
 /// than none.
 std::vector<record::FailedProcess> failed_processes(const WatchedJob& job) {
   std::vector<record::FailedProcess> by_status, without;
-  if (!command_failed(job.run)) return without;
+  if (!job.run.command_failed()) return without;
   for (const JobProcess& process : job.processes) {
     const record::WatchedProcessLine& line = process.line();
     const record::FailedProcess failed{.process = process.name,
