@@ -132,8 +132,13 @@ TEST(PagedStash, M379BuffersThatDoNotGrowOverflowAgain) {
 TEST(PagedStash, M380ARerunOfAnotherBatchHasOtherLosses) {
   for_each_split_layout([](const Layout& layout) {
     const Ran ran = run(layout, Fault::rerun_of_other_batch);
-    EXPECT_EQ(ran.differences[kOverflows - 1], "");
-    EXPECT_NE(ran.differences[kOverflows], "");
+    // Uneven routing may fill a rank's buffers ahead of the pulled steps. The warm-up has no graph
+    // yet, and no fault.
+    std::size_t first = 1;
+    while (first < kOverflows && ran.reruns[first] == 0) ++first;
+    EXPECT_EQ(ran.reruns[first], 1);
+    for (std::size_t i = 0; i < first; ++i) EXPECT_EQ(ran.differences[i], "") << i;
+    EXPECT_NE(ran.differences[first], "");
   });
 }
 

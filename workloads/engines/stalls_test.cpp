@@ -201,6 +201,9 @@ void expect_every_stall_named(const workloads::Layout& layout) {
   std::int64_t trials = 0;
   for (int rank = 0; rank < ranks->world().size(); ++rank)
     for (std::int64_t ahead_of = 0; ahead_of < counts[static_cast<std::size_t>(rank)]; ++ahead_of) {
+      // Ranks that nothing holds up are a replay ahead of one that stalls at its end, and the next
+      // rank must not stall there meanwhile.
+      ranks->world().gather("trial", {}, ranks->kLimit);
       stall.plan(rank, ahead_of);
       trials += rank == ranks->rank() ? 1 : 0;
 #ifdef GRAPHPROOF_TEST_CUDA
