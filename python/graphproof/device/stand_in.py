@@ -13,7 +13,7 @@ import itertools
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves, tree_map
+from torch.utils._pytree import tree_leaves
 
 from graphproof.device.storages import Made, Storages, WeakStorage, has_storage, tensors_in
 
@@ -85,7 +85,7 @@ class _Recorder(TorchDispatchMode):
         self.pool.keep(outputs)
         if function.namespace != "profiler":  # marks of the host, which no graph holds
             self.calls.append((function, self._frozen(args), self._frozen(kwargs),
-                               self._frozen(result)))
+                               self._frozen(outputs)))
         return result
 
     def _save(self, tensor: torch.Tensor) -> None:
@@ -100,7 +100,7 @@ class _Recorder(TorchDispatchMode):
                 block = self.storages.external.get(leaf.untyped_storage()._cdata)
                 return leaf.detach() if block is None else _External(leaf, block)
             return leaf
-        return tree_map(freeze, value)
+        return _mapped(freeze, value)
 
     def undo(self) -> None:
         for key, saved in self._saved.items():
@@ -222,19 +222,31 @@ class StandInGraph:
         return [function._schema.name for function, *_ in self._calls]
 
 
+def _mapped(change, value):
+    """The arguments of an operator with `change` applied to what is no tuple, list or dict."""
+    if isinstance(value, list):
+        return [_mapped(change, one) for one in value]
+    if isinstance(value, tuple):
+        return tuple([_mapped(change, one) for one in value])
+    if isinstance(value, dict):
+        return {key: _mapped(change, one) for key, one in value.items()}
+    return change(value)
+
+
 def _thawed(value):
-    return tree_map(lambda leaf: leaf.tensor() if isinstance(leaf, _External) else leaf, value)
+    return _mapped(lambda leaf: leaf.tensor() if isinstance(leaf, _External) else leaf, value)
 
 
 def run_again(function, args, kwargs, outputs) -> None:
-    """Runs a recorded operator and puts its results where the capture had put them."""
+    """Runs a recorded operator and puts its results where the capture had put them. `outputs`: the
+    tensors among them."""
     args, kwargs = _thawed(args), _thawed(kwargs)
     result = function(*args, **kwargs)
-    for leaf in tree_leaves(result):
-        if isinstance(leaf, torch.ScriptObject) and "c10d.Work" in str(leaf._type()):
-            leaf.wait()
-    results = tensors_in(result)
-    for old, new in zip(tensors_in(_thawed(outputs)), results):
+    if function.namespace == "c10d":
+        for leaf in tree_leaves(result):
+            if isinstance(leaf, torch.ScriptObject) and "c10d.Work" in str(leaf._type()):
+                leaf.wait()
+    for old, new in zip(_thawed(outputs), tensors_in(result)):
         if has_storage(old) and old.untyped_storage().data_ptr() != \
                 new.untyped_storage().data_ptr():
             old.copy_(new)
