@@ -1,9 +1,13 @@
 """The stand-in for CUDA graphs has the properties of a graph that the arms rely on."""
 
+import os
+import tempfile
 import unittest
 from unittest import mock
 
 import torch
+import torch.distributed as dist
+from torch.distributed.distributed_c10d import _coalescing_manager
 
 from graphproof.device import stand_in
 
@@ -109,6 +113,56 @@ class StandIn(unittest.TestCase):
                 losses[-1].backward()
             self.assertTrue(torch.equal(*losses))
             self.assertTrue(torch.equal(eager.weight.grad, graphed.weight.grad))
+
+
+class Collectives(unittest.TestCase):
+    """Of a single rank, whose gloo has buffers of its own between input and output too."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        store = dist.FileStore(os.path.join(folder.name, "store"), 1)
+        dist.init_process_group("gloo", store=store, rank=0, world_size=1)
+        self.addCleanup(dist.destroy_process_group)
+
+    def rows(self):
+        def scattered(out, x, **how):
+            return dist.reduce_scatter_tensor(out, x, **how)
+
+        def gathered(out, x, **how):
+            return dist.all_gather_into_tensor(out, x, **how)
+
+        def reduced(out, x, **how):
+            out.copy_(x)
+            return dist.all_reduce(out, **how)
+
+        def at_once(collective):
+            return collective
+
+        def late(collective):
+            return lambda out, x: collective(out, x, async_op=True).wait()
+
+        def coalesced(collective):
+            def run(out, x):
+                with _coalescing_manager(dist.group.WORLD, async_ops=True) as work:
+                    collective(out, x, async_op=True)
+                work.wait()
+            return run
+
+        for collective in (scattered, gathered, reduced):
+            for how in (at_once, late, coalesced):
+                yield f"{collective.__name__} {how.__name__}", how(collective)
+
+    def test_a_capture_leaves_no_result_and_every_replay_has_one(self):
+        for name, collective in self.rows():
+            with self.subTest(name):
+                x, out = torch.ones(4), torch.zeros(4)
+                graph, _ = captured(lambda: collective(out, x * 2))
+                self.assertEqual(out.tolist(), [0] * 4)
+                for value in (2.0, 3.0):
+                    x.fill_(value)
+                    graph.replay()
+                    self.assertEqual(out.tolist(), [2 * value] * 4)
 
 
 class Nodes(unittest.TestCase):

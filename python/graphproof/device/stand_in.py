@@ -76,7 +76,8 @@ class _Recorder(TorchDispatchMode):
             self.pool.keep(inputs)
             self._made_before.update(t.untyped_storage()._cdata for t in inputs)
         self.storages.saw_inputs(inputs)
-        if function._schema.is_mutable:
+        # The schemas of collectives do not say which of their tensors they write.
+        if function._schema.is_mutable or function.namespace == "c10d":
             for tensor in inputs:
                 self._save(tensor)
         result = function(*args, **kwargs)
@@ -262,6 +263,16 @@ def _refused_in_a_capture(function, name: str):
     return checked
 
 
+def _wait_past_recorders(wait):
+    """`wait` of the work of a collective, some of which copy results only then. A recorder does not
+    see that: a replay runs the collective and waits for it, and what was copied from has gone."""
+    def waited(*args, **kwargs):
+        with torch._C._DisableTorchDispatch():
+            return wait(*args, **kwargs)
+    waited.past_recorders = True
+    return waited
+
+
 class _Stream:
     """Everything runs at once and in order, so a stream is nothing but a name."""
 
@@ -297,6 +308,9 @@ def install() -> None:
     cuda.is_current_stream_capturing = graphs.is_current_stream_capturing = \
         lambda: StandInGraph.current is not None
     torch._C._host_emptyCache = lambda: None
+    if torch.distributed.is_available() and \
+            not hasattr(torch.distributed.Work.wait, "past_recorders"):
+        torch.distributed.Work.wait = _wait_past_recorders(torch.distributed.Work.wait)
     for name in ("get_rng_state", "set_rng_state"):
         function = _refused_in_a_capture(getattr(torch.random, name), name)
         setattr(torch, name, function)
