@@ -9,7 +9,7 @@ import torch
 import torch.distributed as dist
 from torch.distributed.distributed_c10d import _coalescing_manager
 
-from graphproof.device import stand_in
+from graphproof.device import cpu, stand_in
 
 stand_in.install()
 
@@ -163,6 +163,16 @@ class Collectives(unittest.TestCase):
                     x.fill_(value)
                     graph.replay()
                     self.assertEqual(out.tolist(), [2 * value] * 4)
+
+
+class Memory(unittest.TestCase):
+    def test_a_tensor_that_goes_a_moment_later_is_not_counted_and_one_that_is_kept_is(self):
+        for counts, grouped, counted in (([4, 4, 0], True, 0), ([4] * 9, True, 4),
+                                         ([4, 0], False, 4)):
+            with self.subTest(counts=counts, grouped=grouped), \
+                    mock.patch.object(cpu, "_tensor_bytes", mock.Mock(side_effect=counts)), \
+                    mock.patch.object(cpu.dist, "is_initialized", lambda: grouped):
+                self.assertEqual(cpu.CpuDevice().memory()["allocated"], counted)
 
 
 class Nodes(unittest.TestCase):
