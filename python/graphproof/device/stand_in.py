@@ -85,8 +85,10 @@ class _Recorder(TorchDispatchMode):
         self.storages.saw_outputs(outputs)
         self.pool.keep(outputs)
         if function.namespace != "profiler":  # marks of the host, which no graph holds
-            self.calls.append((function, self._frozen(args), self._frozen(kwargs),
-                               self._frozen(outputs)))
+            frozen = [self._frozen(args), self._frozen(kwargs), self._frozen(outputs)]
+            # Most operators use nothing but what the capture made, which needs no look at each
+            # replay.
+            self.calls.append((function, *frozen, _has_external(frozen)))
         return result
 
     def _save(self, tensor: torch.Tensor) -> None:
@@ -196,7 +198,9 @@ class StandInGraph:
                 generator.set_state(state)
         # Below autograd and version counters, as a launch is.
         with torch.no_grad(), torch._C._AutoDispatchBelowADInplaceOrView():
-            for function, args, kwargs, outputs in self._calls:
+            for function, args, kwargs, outputs, external in self._calls:
+                if external:
+                    args, kwargs, outputs = _thawed(args), _thawed(kwargs), _thawed(outputs)
                 run_again(function, args, kwargs, outputs)
 
     def reset(self) -> None:
@@ -238,16 +242,23 @@ def _thawed(value):
     return _mapped(lambda leaf: leaf.tensor() if isinstance(leaf, _External) else leaf, value)
 
 
+def _has_external(value) -> bool:
+    if isinstance(value, (list, tuple)):
+        return any(_has_external(one) for one in value)
+    if isinstance(value, dict):
+        return any(_has_external(one) for one in value.values())
+    return isinstance(value, _External)
+
+
 def run_again(function, args, kwargs, outputs) -> None:
     """Runs a recorded operator and puts its results where the capture had put them. `outputs`: the
     tensors among them."""
-    args, kwargs = _thawed(args), _thawed(kwargs)
     result = function(*args, **kwargs)
     if function.namespace == "c10d":
         for leaf in tree_leaves(result):
             if isinstance(leaf, torch.ScriptObject) and "c10d.Work" in str(leaf._type()):
                 leaf.wait()
-    for old, new in zip(_thawed(outputs), tensors_in(result)):
+    for old, new in zip(outputs, tensors_in(result)):
         if has_storage(old) and old.untyped_storage().data_ptr() != \
                 new.untyped_storage().data_ptr():
             old.copy_(new)
