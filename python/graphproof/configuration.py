@@ -1,6 +1,9 @@
 """The line `config`: what the case asks of libraries, and what they report."""
 
 import torch
+# use_deterministic_algorithms() imports it, which takes a second. Here an import server does it
+# once for all ranks.
+import torch._inductor  # noqa: F401
 
 VARIABLES = {"nccl_graph_register": "NCCL_GRAPH_REGISTER", "nccl_algo": "NCCL_ALGO",
              "nccl_proto": "NCCL_PROTO"}

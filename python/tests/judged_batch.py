@@ -57,24 +57,37 @@ class Server:
             env={**os.environ, "PYTHONPATH": os.path.join(ROOT, "python"),
                  "OMP_NUM_THREADS": "1"},
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self._codes = {}  # process id -> exit code, of ranks that nobody has asked for yet
         atexit.register(self.stop)
 
-    def run(self, requests: list) -> list:
-        """The exit codes of forked ranks, in the order of the requests."""
-        ids = []
-        for request in requests:
-            self._process.stdin.write(json.dumps(request) + "\n")
-            self._process.stdin.flush()
-        codes = {}
-        while len(codes) < len(requests):
-            answer = json.loads(self._process.stdout.readline())
-            if "error" in answer:
-                raise AssertionError(answer["error"])
-            if "code" in answer:
-                codes[answer["pid"]] = answer["code"]
-            else:
-                ids.append(answer["pid"])
-        return [codes[pid] for pid in ids]
+    def _answer(self) -> dict:
+        answer = json.loads(self._process.stdout.readline())
+        if "error" in answer:
+            raise AssertionError(answer["error"])
+        return answer
+
+    def start(self, request: dict) -> int:
+        """Has a rank forked and returns its process id."""
+        self._process.stdin.write(json.dumps(request) + "\n")
+        self._process.stdin.flush()
+        while "code" in (answer := self._answer()):
+            self._codes[answer["pid"]] = answer["code"]
+        return answer["pid"]
+
+    def code(self, pid: int) -> int:
+        """The exit code of a rank, for which it waits."""
+        while pid not in self._codes:
+            self.note_end()
+        return self._codes.pop(pid)
+
+    def note_end(self) -> None:
+        """Waits for the end of any rank."""
+        answer = self._answer()
+        self._codes[answer["pid"]] = answer["code"]
+
+    def running(self, pids: list) -> list:
+        """Those of the ranks whose end was not noted."""
+        return [pid for pid in pids if pid not in self._codes]
 
     def stop(self) -> None:
         self._process.stdin.close()
@@ -115,12 +128,17 @@ class JudgedBatch:
 
     def run(self, environment: dict | None = None, files: dict | None = None) -> list:
         """Runs the ranks and returns their exit codes. `files`: another batch file of a rank."""
+        server = Server.shared()
+        return [server.code(pid) for pid in self.start(environment, files)]
+
+    def start(self, environment: dict | None = None, files: dict | None = None) -> list:
+        """Starts the ranks and returns their process ids."""
         ranks = [{"arguments": ["--batch", (files or {}).get(rank, self.file)],
                   "environment": {"GRAPHPROOF_WORLD_SIZE": str(self.world_size),
                                   "GRAPHPROOF_RANK": str(rank),
                                   "GRAPHPROOF_LOCAL_RANK": str(rank), **(environment or {})}}
                  for rank in range(self.world_size)]
-        return Server.shared().run(ranks)
+        return [Server.shared().start(one) for one in ranks]
 
     def log(self, rank: int = 0) -> str:
         with open(os.path.join(self.folder, "batches", "b001", f"rank-{rank}.log"),
@@ -167,3 +185,17 @@ class JudgedBatch:
         with open(os.path.join(folder, "checks.json"), encoding="utf-8") as file:
             checks = json.load(file)["checks"]
         return {check["check"]: (check["result"], check) for check in checks}
+
+
+def run_all(batches: list, environment: dict | None = None) -> list:
+    """Runs batches, of which as many at a time as there are cores for their ranks, and returns the
+    exit codes of each."""
+    server, cores = Server.shared(), os.cpu_count() or 1
+    started, running = [], []
+    for batch in batches:
+        while running and len(running) + batch.world_size > cores:
+            server.note_end()
+            running = server.running(running)
+        started.append(batch.start(environment))
+        running += started[-1]
+    return [[server.code(pid) for pid in pids] for pids in started]

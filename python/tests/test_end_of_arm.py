@@ -33,6 +33,15 @@ class Layer(nn.Module):
         self.token_dispatcher.routing_map = probabilities > 0.5
         probabilities.sum().backward()
 
+    def share(self) -> None:
+        """Gives the parameters a distributed optimizer in fp32, which refers to the layer."""
+        shares = [parameter.view(-1)[:2] for parameter in self.parameters()]
+        inner = torch.optim.Adam([share.detach() for share in shares])
+        inner.param_groups = [{"params": shares}]
+        inner.state = {share: {} for share in shares}
+        self.optimizer = types.SimpleNamespace(
+            optimizer=inner, shard_fp32_groups=[list(shares)], layer=self)
+
     def capture(self) -> None:
         runner = nn.Module()
         runner.base_module = self
@@ -79,6 +88,14 @@ class Models(unittest.TestCase):
         self.assertIsNotNone(model_after(Layer.route, lambda layer: None))
         self.assertIsNone(model_after(
             Layer.route, lambda layer: megatron.forget_routed_tokens(list(layer.modules()))))
+
+    def test_a_model_goes_with_its_shares_in_a_distributed_optimizer(self):
+        self.assertIsNotNone(model_after(Layer.share, lambda layer: None))
+        self.assertIsNone(model_after(
+            Layer.share, lambda layer: megatron.forget_shares(layer.optimizer)))
+        self.assertIsNone(model_after(
+            Layer.share, lambda layer: megatron.forget_shares(
+                types.SimpleNamespace(chained_optimizers=[layer.optimizer]))))
 
     def test_only_tensors_are_taken_from_a_dispatcher(self):
         layer = Layer()

@@ -17,7 +17,7 @@ import torch
 
 from graphproof.message import Error
 from graphproof.planted import FAULTS, megatron_core, plant, source, transformer_engine
-from judged_batch import ROOT, JudgedBatch
+from judged_batch import ROOT, JudgedBatch, run_all
 
 
 def table() -> list:
@@ -56,18 +56,23 @@ class Table(unittest.TestCase):
 
 
 class Planted(unittest.TestCase):
-    def judged(self, name: str, ranks: int) -> dict:
-        batch = JudgedBatch([name], world_size=ranks)
-        self.addCleanup(batch.remove)
-        batch.run()
-        return {check: word for check, (word, _) in batch.judge(batch.ids[0]).items()}
+    def judged(self, cases: list) -> list:
+        """check -> word for each of the cases [(name, ranks)], which have processes of their own:
+        a fault lasts for the life of a process."""
+        batches = [JudgedBatch([name], world_size=ranks) for name, ranks in cases]
+        for batch in batches:
+            self.addCleanup(batch.remove)
+        run_all(batches)
+        return [{check: word for check, (word, _) in batch.judge(batch.ids[0]).items()}
+                for batch in batches]
 
     def test_each_fault_fails_its_detector(self):
-        self.assertGreaterEqual(len(shown_here()), 30)
-        for row in shown_here():
+        rows = shown_here()
+        self.assertGreaterEqual(len(rows), 30)
+        judged = self.judged([(f"{case_name(row['axes'])},fault={row['fault']}",
+                               row["axes"].get("dp", 1)) for row in rows])
+        for row, words in zip(rows, judged, strict=True):
             with self.subTest(fault=row["fault"], title=row["title"]):
-                words = self.judged(f"{case_name(row['axes'])},fault={row['fault']}",
-                                    row["axes"].get("dp", 1))
                 failed = [check for check, word in words.items() if word == "fail"]
                 self.assertTrue(any(check.startswith(row["detector"] + ".") for check in failed),
                                 failed)
@@ -78,9 +83,10 @@ class Planted(unittest.TestCase):
             ranks, found = detectors.setdefault(case_name(row["axes"]),
                                                 (row["axes"].get("dp", 1), set()))
             found.add(row["detector"])
-        for name, (ranks, found) in sorted(detectors.items()):
+        cases = sorted(detectors.items())
+        judged = self.judged([(name, ranks) for name, (ranks, _) in cases])
+        for (name, (_, found)), words in zip(cases, judged, strict=True):
             with self.subTest(case=name):
-                words = self.judged(name, ranks)
                 self.assertEqual([check for check, word in words.items() if word == "fail"], [])
                 for detector in found - {"D19"}:  # the stand-in is no capture of CUDA
                     passed = [check for check, word in words.items()

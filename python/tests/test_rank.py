@@ -5,7 +5,7 @@ import os
 import tempfile
 import unittest
 
-from judged_batch import JudgedBatch, built
+from judged_batch import JudgedBatch, built, run_all
 
 # What the stand-in cannot show (graphproof/device/cpu.py), and what no CPU shows.
 NOT_SHOWN = {"D19.capture_status", "D56.races", "D06.freed_memory", "D28.one_libnccl"}
@@ -57,17 +57,20 @@ class Judged(unittest.TestCase):
 
 class CleanCases(Judged):
     def test_no_check_fails_and_the_stand_in_passes_for_no_graph(self):
-        batch = self.batch(CLEAN)
-        self.assertEqual(batch.run(), [0], batch.log()[-2000:])
-        self.assert_clean(batch, frozenset({"D42.recompute"}))
-        for number in range(len(CLEAN)):
-            words = self.words(batch, number)
-            # Required of every case with graphs and of every case on this device: no case that ran
-            # on the stand-in can be accepted.
-            self.assertNotEqual(words["D19.capture_status"], "pass")
-            self.assertNotEqual(words["D56.races"], "pass")
-        config = batch.lines(batch.ids[1], "config")[0]
-        self.assertEqual(config["effective"]["graphs"], "stand_in")
+        # Two processes, each of which runs many cases one after the other.
+        batches = [self.batch(CLEAN[first::2]) for first in (0, 1)]
+        codes = run_all(batches)
+        for batch, code in zip(batches, codes):
+            self.assertEqual(code, [0], batch.log()[-2000:])
+            self.assert_clean(batch, frozenset({"D42.recompute"}))
+            for number in range(len(batch.names)):
+                words = self.words(batch, number)
+                # Required of every case with graphs and of every case on this device: no case that
+                # ran on the stand-in can be accepted.
+                self.assertNotEqual(words["D19.capture_status"], "pass")
+                self.assertNotEqual(words["D56.races"], "pass")
+            config = batch.lines(batch.ids[0], "config")[0]
+            self.assertEqual(config["effective"]["graphs"], "stand_in")
 
     def test_two_ranks_of_fully_shard(self):
         # Eager alone: the stand-in records operators, and fully_shard frees storages past them.

@@ -1,11 +1,15 @@
 """The stand-in for CUDA graphs has the properties of a graph that the arms rely on."""
 
+import os
+import tempfile
 import unittest
 from unittest import mock
 
 import torch
+import torch.distributed as dist
+from torch.distributed.distributed_c10d import _coalescing_manager
 
-from graphproof.device import stand_in
+from graphproof.device import cpu, stand_in
 
 stand_in.install()
 
@@ -109,6 +113,66 @@ class StandIn(unittest.TestCase):
                 losses[-1].backward()
             self.assertTrue(torch.equal(*losses))
             self.assertTrue(torch.equal(eager.weight.grad, graphed.weight.grad))
+
+
+class Collectives(unittest.TestCase):
+    """Of a single rank, whose gloo has buffers of its own between input and output too."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        store = dist.FileStore(os.path.join(folder.name, "store"), 1)
+        dist.init_process_group("gloo", store=store, rank=0, world_size=1)
+        self.addCleanup(dist.destroy_process_group)
+
+    def rows(self):
+        def scattered(out, x, **how):
+            return dist.reduce_scatter_tensor(out, x, **how)
+
+        def gathered(out, x, **how):
+            return dist.all_gather_into_tensor(out, x, **how)
+
+        def reduced(out, x, **how):
+            out.copy_(x)
+            return dist.all_reduce(out, **how)
+
+        def at_once(collective):
+            return collective
+
+        def late(collective):
+            return lambda out, x: collective(out, x, async_op=True).wait()
+
+        def coalesced(collective):
+            def run(out, x):
+                with _coalescing_manager(dist.group.WORLD, async_ops=True) as work:
+                    collective(out, x, async_op=True)
+                work.wait()
+            return run
+
+        for collective in (scattered, gathered, reduced):
+            for how in (at_once, late, coalesced):
+                yield f"{collective.__name__} {how.__name__}", how(collective)
+
+    def test_a_capture_leaves_no_result_and_every_replay_has_one(self):
+        for name, collective in self.rows():
+            with self.subTest(name):
+                x, out = torch.ones(4), torch.zeros(4)
+                graph, _ = captured(lambda: collective(out, x * 2))
+                self.assertEqual(out.tolist(), [0] * 4)
+                for value in (2.0, 3.0):
+                    x.fill_(value)
+                    graph.replay()
+                    self.assertEqual(out.tolist(), [2 * value] * 4)
+
+
+class Memory(unittest.TestCase):
+    def test_a_tensor_that_goes_a_moment_later_is_not_counted_and_one_that_is_kept_is(self):
+        for counts, grouped, counted in (([4, 4, 0], True, 0), ([4] * 9, True, 4),
+                                         ([4, 0], False, 4)):
+            with self.subTest(counts=counts, grouped=grouped), \
+                    mock.patch.object(cpu, "_tensor_bytes", mock.Mock(side_effect=counts)), \
+                    mock.patch.object(cpu.dist, "is_initialized", lambda: grouped):
+                self.assertEqual(cpu.CpuDevice().memory()["allocated"], counted)
 
 
 class Nodes(unittest.TestCase):

@@ -6,7 +6,7 @@ import unittest
 import torch
 
 from graphproof.comparison import compare
-from graphproof.digest import Hash64, digest, digest_of
+from graphproof.digest import LEAST_KEPT_WORDS, Hash64, digest, digest_of
 from graphproof.poison import canary_words, poison
 
 
@@ -30,6 +30,20 @@ class Digest(unittest.TestCase):
             by_bytes.add_bytes(bytes(tensor.tolist()))
             by_tensor.add_tensor_bytes(tensor)
             self.assertEqual(by_tensor.hex(), by_bytes.hex(), size)
+
+    def test_words_that_were_hashed_before_hash_alike_after_any_others(self):
+        size = 8 * LEAST_KEPT_WORDS + 3
+        tensor = torch.randint(0, 256, (size,), dtype=torch.uint8)
+        changed = tensor.clone()
+        changed[8 * LEAST_KEPT_WORDS - 1] ^= 1  # in the last word
+        for prefix in ("", "p", "", "p"):
+            for one in (tensor, changed, tensor):
+                by_bytes, by_tensor = Hash64(), Hash64()
+                for hash64, add in ((by_bytes, lambda: by_bytes.add_bytes(bytes(one.tolist()))),
+                                    (by_tensor, lambda: by_tensor.add_tensor_bytes(one))):
+                    hash64.add_text(prefix)
+                    add()
+                self.assertEqual(by_tensor.hex(), by_bytes.hex(), prefix)
 
     def test_name_type_shape_and_bytes_count_and_the_layout_in_memory_does_not(self):
         x = torch.arange(6.0).view(2, 3)

@@ -13,7 +13,7 @@ import itertools
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves, tree_map
+from torch.utils._pytree import tree_leaves
 
 from graphproof.device.storages import Made, Storages, WeakStorage, has_storage, tensors_in
 
@@ -76,7 +76,8 @@ class _Recorder(TorchDispatchMode):
             self.pool.keep(inputs)
             self._made_before.update(t.untyped_storage()._cdata for t in inputs)
         self.storages.saw_inputs(inputs)
-        if function._schema.is_mutable:
+        # The schemas of collectives do not say which of their tensors they write.
+        if function._schema.is_mutable or function.namespace == "c10d":
             for tensor in inputs:
                 self._save(tensor)
         result = function(*args, **kwargs)
@@ -84,8 +85,10 @@ class _Recorder(TorchDispatchMode):
         self.storages.saw_outputs(outputs)
         self.pool.keep(outputs)
         if function.namespace != "profiler":  # marks of the host, which no graph holds
-            self.calls.append((function, self._frozen(args), self._frozen(kwargs),
-                               self._frozen(result)))
+            frozen = [self._frozen(args), self._frozen(kwargs), self._frozen(outputs)]
+            # Most operators use nothing but what the capture made, which needs no look at each
+            # replay.
+            self.calls.append((function, *frozen, _has_external(frozen)))
         return result
 
     def _save(self, tensor: torch.Tensor) -> None:
@@ -100,7 +103,7 @@ class _Recorder(TorchDispatchMode):
                 block = self.storages.external.get(leaf.untyped_storage()._cdata)
                 return leaf.detach() if block is None else _External(leaf, block)
             return leaf
-        return tree_map(freeze, value)
+        return _mapped(freeze, value)
 
     def undo(self) -> None:
         for key, saved in self._saved.items():
@@ -195,7 +198,9 @@ class StandInGraph:
                 generator.set_state(state)
         # Below autograd and version counters, as a launch is.
         with torch.no_grad(), torch._C._AutoDispatchBelowADInplaceOrView():
-            for function, args, kwargs, outputs in self._calls:
+            for function, args, kwargs, outputs, external in self._calls:
+                if external:
+                    args, kwargs, outputs = _thawed(args), _thawed(kwargs), _thawed(outputs)
                 run_again(function, args, kwargs, outputs)
 
     def reset(self) -> None:
@@ -222,19 +227,38 @@ class StandInGraph:
         return [function._schema.name for function, *_ in self._calls]
 
 
+def _mapped(change, value):
+    """The arguments of an operator with `change` applied to what is no tuple, list or dict."""
+    if isinstance(value, list):
+        return [_mapped(change, one) for one in value]
+    if isinstance(value, tuple):
+        return tuple([_mapped(change, one) for one in value])
+    if isinstance(value, dict):
+        return {key: _mapped(change, one) for key, one in value.items()}
+    return change(value)
+
+
 def _thawed(value):
-    return tree_map(lambda leaf: leaf.tensor() if isinstance(leaf, _External) else leaf, value)
+    return _mapped(lambda leaf: leaf.tensor() if isinstance(leaf, _External) else leaf, value)
+
+
+def _has_external(value) -> bool:
+    if isinstance(value, (list, tuple)):
+        return any(_has_external(one) for one in value)
+    if isinstance(value, dict):
+        return any(_has_external(one) for one in value.values())
+    return isinstance(value, _External)
 
 
 def run_again(function, args, kwargs, outputs) -> None:
-    """Runs a recorded operator and puts its results where the capture had put them."""
-    args, kwargs = _thawed(args), _thawed(kwargs)
+    """Runs a recorded operator and puts its results where the capture had put them. `outputs`: the
+    tensors among them."""
     result = function(*args, **kwargs)
-    for leaf in tree_leaves(result):
-        if isinstance(leaf, torch.ScriptObject) and "c10d.Work" in str(leaf._type()):
-            leaf.wait()
-    results = tensors_in(result)
-    for old, new in zip(tensors_in(_thawed(outputs)), results):
+    if function.namespace == "c10d":
+        for leaf in tree_leaves(result):
+            if isinstance(leaf, torch.ScriptObject) and "c10d.Work" in str(leaf._type()):
+                leaf.wait()
+    for old, new in zip(outputs, tensors_in(result)):
         if has_storage(old) and old.untyped_storage().data_ptr() != \
                 new.untyped_storage().data_ptr():
             old.copy_(new)
@@ -248,6 +272,16 @@ def _refused_in_a_capture(function, name: str):
             raise CaptureRefused(name)
         return function(*args, **kwargs)
     return checked
+
+
+def _wait_past_recorders(wait):
+    """`wait` of the work of a collective, some of which copy results only then. A recorder does not
+    see that: a replay runs the collective and waits for it, and what was copied from has gone."""
+    def waited(*args, **kwargs):
+        with torch._C._DisableTorchDispatch():
+            return wait(*args, **kwargs)
+    waited.past_recorders = True
+    return waited
 
 
 class _Stream:
@@ -285,6 +319,9 @@ def install() -> None:
     cuda.is_current_stream_capturing = graphs.is_current_stream_capturing = \
         lambda: StandInGraph.current is not None
     torch._C._host_emptyCache = lambda: None
+    if torch.distributed.is_available() and \
+            not hasattr(torch.distributed.Work.wait, "past_recorders"):
+        torch.distributed.Work.wait = _wait_past_recorders(torch.distributed.Work.wait)
     for name in ("get_rng_state", "set_rng_state"):
         function = _refused_in_a_capture(getattr(torch.random, name), name)
         setattr(torch, name, function)
