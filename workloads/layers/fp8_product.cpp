@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "workloads/layers/fused_linear.h"
-#include "workloads/layers/scaled_mm.h"
+#include "workloads/scaled_products/scaled_mm.h"
 
 namespace graphproof::workloads {
 namespace {
