@@ -477,7 +477,7 @@ const std::vector<Folder>& folders() {
        {},
        {}},
       {"workloads/scaled_products",
-       "Matrix products of numbers of 8 bits with scales, on both devices.",
+       "Matrix products of numbers of 8 and 4 bits with scales, on both devices.",
        {"fixtures/tensors"},
        {"workloads/testing"}},
       {"workloads/soak",
