@@ -21,10 +21,12 @@ TEST_F(CapabilitiesTest, MissingPartIsNamedWithItsValue) {
             std::vector<std::string>{"device=sim, comm=c10d: the simulated device has no NCCL, and "
                                      "so no PyTorch process group over it"});
   EXPECT_EQ(
-      missing("precision=mxfp8,recompute=selective(moe)"),
-      (std::vector<std::string>{"recompute=selective(moe), experts=0, shared_expert=false: this "
-                                "model has no such module, so nothing would be recomputed",
-                                "precision=mxfp8: this precision is not built yet"}));
+      missing("model=vlm,precision=mxfp8,recompute=selective(moe)"),
+      (std::vector<std::string>{"model=vlm, precision=mxfp8, fp8_weights=false: the scales of fp8 "
+                                "belong to the layers of "
+                                "a decoder; those of an encoder are not built yet",
+                                "recompute=selective(moe), experts=0, shared_expert=false: this "
+                                "model has no such module, so nothing would be recomputed"}));
   EXPECT_EQ(
       missing("impl=manual,optimizer_graph=true"),
       std::vector<std::string>{

@@ -84,6 +84,8 @@ class Conceding {
  private:
   std::vector<std::string> missing(const Case& test_case) const {
     std::vector<std::string> result = catalogue_.capabilities.missing(test_case, machine_);
+    for (std::string& one : catalogue_.capabilities.missing_in_architecture(test_case, machine_))
+      result.push_back(std::move(one));
     if (const std::int64_t ranks = world_size(axes_, test_case); ranks > machine_.slots)
       result.push_back(std::to_string(ranks) + " ranks: this machine has " +
                        std::to_string(machine_.slots) + " slots");

@@ -59,8 +59,10 @@ const std::map<std::string, std::string> kNotVaried = {
 /// Values that it does not have of axes that it varies: they are not built, the default of a dense
 /// model, or a workload of its own.
 const std::map<std::string, std::set<std::string>> kValuesLeftOut = {
-    {"model", {"collective"}},         {"dispatch", {"none"}},   {"dispatcher", {"none"}},
-    {"precision", {"mxfp8", "nvfp4"}}, {"schedule", {"decode"}},
+    {"model", {"collective"}},
+    {"dispatch", {"none"}},
+    {"dispatcher", {"none"}},
+    {"schedule", {"decode"}},
 };
 
 const MatrixFile& pairwise() {

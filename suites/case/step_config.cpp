@@ -110,9 +110,10 @@ constexpr Word<workloads::Precision> named(workloads::Precision precision) {
   return {workloads::name_of(precision), precision};
 }
 constexpr std::array kPrecisions{
-    named(workloads::Precision::fp32), named(workloads::Precision::bf16),
-    named(workloads::Precision::fp16), named(workloads::Precision::fp8_delayed),
-    named(workloads::Precision::fp8_current)};
+    named(workloads::Precision::fp32),        named(workloads::Precision::bf16),
+    named(workloads::Precision::fp16),        named(workloads::Precision::fp8_delayed),
+    named(workloads::Precision::fp8_current), named(workloads::Precision::mxfp8),
+    named(workloads::Precision::nvfp4)};
 constexpr std::array kLossScales{
     Word<workloads::LossScaling>{"dynamic", workloads::LossScaling::dynamic},
     Word<workloads::LossScaling>{"static", workloads::LossScaling::static_}};
@@ -410,10 +411,10 @@ StepConfig single_rank(const StepConfig& parallel) {
   single.model.loss_scaling = workloads::LossScaling::static_;
   single.model.nan_check_loss = single.model.nan_check_grad = false;
   single.model.overlap_ep_comm = single.model.delay_wgrad = false;
-  // One rank scales whole tensors where several scale parts, and a number that is rounded to
-  // another neighbour changes what is computed from it by an eighth. The layout itself is compared
-  // exactly.
-  if (workloads::is_fp8(single.model.precision))
+  // One rank scales whole tensors, or blocks of tokens, where several scale parts, and a number
+  // that is rounded to another neighbour changes what is computed from it by an eighth. The layout
+  // itself is compared exactly.
+  if (workloads::is_quantized(single.model.precision))
     single.model.precision = workloads::Precision::fp32;
   single.model.fp8_parts = parallel.layout.tp;
   single.model.fp8_expert_parts = parallel.layout.etp;

@@ -192,12 +192,9 @@ TEST_F(StepConfigTest, RefusesAnAxisThatItWouldIgnore) {
       << message;
 }
 
-TEST_F(StepConfigTest, RefusesAValueThatItDoesNotImplement) {
-  const std::string message = refusal("precision=mxfp8", {});
-  EXPECT_NE(
-      message.find("precision; got mxfp8; want fp32 or bf16 or fp16 or fp8_delayed or fp8_current"),
-      std::string::npos)
-      << message;
+TEST_F(StepConfigTest, KnowsTheValuesOfThePrecisionAxisByTheirNames) {
+  EXPECT_EQ(config_of("precision=mxfp8", {}).model.precision, workloads::Precision::mxfp8);
+  EXPECT_EQ(config_of("precision=nvfp4", {}).model.precision, workloads::Precision::nvfp4);
 }
 
 TEST_F(StepConfigTest, APagedStashIsADroplessDispatchWithTheFlexDispatcher) {
@@ -397,6 +394,10 @@ TEST_F(StepConfigTest,
   EXPECT_EQ(amax->ranks, (std::vector<std::vector<int>>{{0, 1}, {2, 3}}));
   EXPECT_EQ(config_of("tp=2,pp=2,precision=fp8_current", place).layout.amax_group, "");
   EXPECT_EQ(config_of("precision=fp8_delayed", {}).layout.amax_group, "");
+  for (const char* blocks : {"tp=2,pp=2,precision=mxfp8", "tp=2,pp=2,precision=nvfp4"}) {
+    EXPECT_EQ(config_of(blocks, place).layout.amax_group, "") << blocks;
+    EXPECT_EQ(single_rank(config_of(blocks, place)).model.precision, workloads::Precision::fp32);
+  }
 }
 
 TEST_F(StepConfigTest, TheSingleRankReferenceRoundsWeightsWithTheScalesOfTheRanks) {

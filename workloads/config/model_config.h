@@ -10,10 +10,16 @@
 namespace graphproof::workloads {
 
 /// The values of axis precision. precision.h describes them for each tensor.
-enum class Precision { fp32, bf16, fp16, fp8_delayed, fp8_current };
-/// Whether linear layers multiply numbers of 8 bits (fp8_product.h).
-constexpr bool is_fp8(Precision precision) {
-  return precision == Precision::fp8_delayed || precision == Precision::fp8_current;
+enum class Precision { fp32, bf16, fp16, fp8_delayed, fp8_current, mxfp8, nvfp4 };
+/// Whether linear layers multiply numbers with a scale for each block (block_product.h).
+constexpr bool is_block_scaled(Precision precision) {
+  return precision == Precision::mxfp8 || precision == Precision::nvfp4;
+}
+/// Whether linear layers multiply numbers of 8 or 4 bits: those, or numbers with a scale for each
+/// tensor (fp8_product.h).
+constexpr bool is_quantized(Precision precision) {
+  return precision == Precision::fp8_delayed || precision == Precision::fp8_current ||
+         is_block_scaled(precision);
 }
 /// The values of axis loss_scale, which applies to fp16 only.
 enum class LossScaling { dynamic, static_ };
@@ -93,9 +99,10 @@ struct ModelConfig {
 
   /// Whether activations, or some of them, have 16 bits.
   bool rounds_to_16_bits() const { return precision != Precision::fp32 || autocast; }
-  /// Whether the linear layers of a layer use fp8: in their products, or in rounded weights alone.
+  /// Whether the linear layers of a layer use numbers of 8 or 4 bits: in their products, or in
+  /// rounded weights alone.
   bool uses_fp8(std::int64_t layer) const {
-    return (fp8_weights || is_fp8(precision)) &&
+    return (fp8_weights || is_quantized(precision)) &&
            !(first_last_layers_bf16 && (layer == 0 || layer == layers - 1));
   }
   /// The width of a head: of its values, and of its queries and keys apart from a rotary part that

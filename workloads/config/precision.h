@@ -1,11 +1,12 @@
-// Mixed precision as in Megatron-LM with --bf16, --fp16 or --fp8-format hybrid. Parameters,
+// Mixed precision as in Megatron-LM with --bf16, --fp16, --fp8-format or --fp4-format.
+// Parameters,
 // activations and their gradients have 16 bits. The gradient of a parameter is added, microbatch by
 // microbatch, to an fp32 main gradient, which is reduced over ranks in fp32. The optimizer updates
 // an fp32 master copy of each parameter and then rounds it to the 16-bit parameter. Norms, softmax,
 // the router and the loss compute in fp32 and round their results. A captured graph therefore
 // contains casts and parameters that only the optimizer writes. fp16 also scales the loss
-// (loss_scale.h). With fp8 everything is as with bf16, except the products of the linear layers
-// (fp8_product.h).
+// (loss_scale.h). With numbers of 8 or 4 bits everything is as with bf16, except the products of
+// the linear layers (fp8_product.h, block_product.h).
 #pragma once
 
 #include <ATen/ATen.h>
@@ -27,6 +28,10 @@ constexpr const char* name_of(Precision precision) {
       return "fp8_delayed";
     case Precision::fp8_current:
       return "fp8_current";
+    case Precision::mxfp8:
+      return "mxfp8";
+    case Precision::nvfp4:
+      return "nvfp4";
   }
   return "";
 }
@@ -39,6 +44,8 @@ inline at::ScalarType scalar_type(Precision precision) {
     case Precision::bf16:
     case Precision::fp8_delayed:
     case Precision::fp8_current:
+    case Precision::mxfp8:
+    case Precision::nvfp4:
       return at::kBFloat16;
     case Precision::fp16:
       return at::kHalf;

@@ -176,9 +176,17 @@ std::vector<Row> rows() {
   delayed.precision = each_time.precision = Precision::fp8_delayed;
   current.precision = Precision::fp8_current;
   each_time.fp8_weights = false;
+  // With a scale for each block, which no other rank has a part in.
+  ModelConfig blocks = fused, four_bits = again, ends_of_blocks = ends;
+  blocks.precision = ends_of_blocks.precision = Precision::mxfp8;
+  four_bits.precision = Precision::nvfp4;
+  four_bits.fp8_weights = false;
   return {{"layers, delayed scaling", te(), delayed},
           {"layers, current scaling", local(), current},
           {"iteration, delayed scaling", whole, each_time},
+          {"layers, blocks of 8 bits", local(), blocks},
+          {"iteration, blocks of 4 bits", whole, four_bits},
+          {"step, blocks of 8 bits", manual, ends_of_blocks},
           {"layers", local(), plain},
           {"layers", te(), fused},
           {"attention", local({ModuleKind::attn}), ends},
@@ -249,23 +257,29 @@ TEST(Fp8Layouts, AreReplayedBitForBitLayerByLayerWithDelayedWeightGradients) {
                 model};
   ranks->for_each_expert_layout(
       [&](const Layout& layout) { expect_equal_steps(row, model, layout); });
-  model.precision = workloads::Precision::fp8_delayed;
-  ranks->for_each_expert_layout(
-      [&](const Layout& layout) { expect_equal_steps(row, model, layout); });
+  for (const workloads::Precision precision :
+       {workloads::Precision::fp8_delayed, workloads::Precision::mxfp8}) {
+    model.precision = precision;
+    ranks->for_each_expert_layout(
+        [&](const Layout& layout) { expect_equal_steps(row, model, layout); });
+  }
 }
 
 TEST(Fp8Layouts, AreReplayedBitForBitWithProductsOverSequenceContextAndExpertParallelRanks) {
-  ModelConfig model = with_experts();
-  model.precision = workloads::Precision::fp8_delayed;
-  const Row row{"experts", {.impl = "transformer_engine", .warmup_steps = 1}, model};
-  ranks->for_each_split_expert_layout(
-      [&](const Layout& layout, const std::string&) { expect_equal_steps(row, model, layout); });
-  ModelConfig dense = rounded(2);
-  dense.precision = workloads::Precision::fp8_delayed;
-  ranks->for_each_sequence_parallel_layout([&](const Layout& layout) {
-    expect_equal_steps({"sequence parallel", {.impl = "local", .warmup_steps = 1}, dense}, dense,
-                       layout);
-  });
+  using workloads::Precision;
+  for (const Precision precision : {Precision::fp8_delayed, Precision::nvfp4}) {
+    ModelConfig model = with_experts();
+    model.precision = precision;
+    const Row row{"experts", {.impl = "transformer_engine", .warmup_steps = 1}, model};
+    ranks->for_each_split_expert_layout(
+        [&](const Layout& layout, const std::string&) { expect_equal_steps(row, model, layout); });
+    ModelConfig dense = rounded(2);
+    dense.precision = precision;
+    ranks->for_each_sequence_parallel_layout([&](const Layout& layout) {
+      expect_equal_steps({"sequence parallel", {.impl = "local", .warmup_steps = 1}, dense}, dense,
+                         layout);
+    });
+  }
 }
 
 // The input of the first projection is the same in every layout, bit for bit, and so is its weight.

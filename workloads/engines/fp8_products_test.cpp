@@ -1,5 +1,5 @@
-// Products in fp8 under every engine on one rank: scales that move between replays, and the faults
-// of the capture that they invite. For several ranks see fp8_layouts_test.cpp.
+// Products in fp8 and fp4 under every engine on one rank: scales that move between replays, and the
+// faults of the capture that they invite. For several ranks see fp8_layouts_test.cpp.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -60,7 +60,8 @@ TEST(Fp8Products, AreReplayedBitForBitByEveryEngineInEveryCut) {
   };
   const Modules both{ModuleKind::attn, ModuleKind::mlp};
   std::vector<Row> rows;
-  for (const Precision precision : {Precision::fp8_delayed, Precision::fp8_current}) {
+  for (const Precision precision :
+       {Precision::fp8_delayed, Precision::fp8_current, Precision::mxfp8, Precision::nvfp4}) {
     ModelConfig again = dense(precision), fused = dense(precision), ends = dense(precision),
                 kept = dense(precision), hybrid = dense(precision);
     again.recompute = workloads::selective(
@@ -194,6 +195,31 @@ TEST(Fp8ProductsFaults, M324UpdatesTheScalesOnceForTwoMicrobatches) {
     Faulty run(dense(), impl, Fault::amax_history_shared_by_two_microbatches);
     EXPECT_GT(run.differing, 0) << impl;
     EXPECT_EQ(run.ledger("fp8:updates"), kHalf) << impl;
+  }
+}
+
+TEST(Fp8ProductsFaults, M405RoundsWithTheScalesOfTheCapture) {
+  for (const char* impl : {"manual", "full_iteration", "local", "transformer_engine", "callables"})
+    for (const Precision precision : {Precision::mxfp8, Precision::nvfp4}) {
+      Faulty run(dense(precision), impl, Fault::block_scales_by_value);
+      EXPECT_EQ(run.differing, kSteps - kWarmup) << impl << workloads::name_of(precision);
+    }
+}
+
+// A square of a weight has one scale, so only the gradients of weights are others. With mxfp8 no
+// number here is: scales are powers of two, under which a number of e4m3 stays as it is unless it
+// is very small beside the largest one of its column.
+TEST(Fp8ProductsFaults, M406RoundsTwiceWhatGradientsAreMadeOf) {
+  for (const char* impl :
+       {"manual", "full_iteration", "local", "transformer_engine", "callables"}) {
+    TwinSteps twins(dense(Precision::nvfp4), {}, engine(impl),
+                    Fault::columns_cast_from_rounded_rows);
+    for (std::int64_t i = 0; i < kWarmup; ++i)
+      EXPECT_EQ(difference(twins.step(i)), "") << impl << ": nothing is captured yet";
+    EXPECT_NE(difference(twins.step(kWarmup)), "") << impl;
+    EXPECT_EQ(on_host(twins.graph_step().losses()), on_host(twins.eager_step().losses()))
+        << impl << ": no forward pass reads columns";
+    twins.graph->drop_graphs();
   }
 }
 

@@ -1,9 +1,11 @@
 // Faults of numbers that a capture takes by value or that are read at the wrong time.
 #include <algorithm>
 #include <cstdio>
+#include <functional>
 #include <map>
 #include <set>
 #include <stdexcept>
+#include <utility>
 
 #include "workloads/faults/planted.h"
 
@@ -224,6 +226,32 @@ class Fp8ScaleByValue final : public Planted {
   std::map<const void*, at::Tensor> seen_;  // by address: as it was before the capture
 };
 
+/// A capture takes the scales of blocks by value, of the last cast before it.
+class BlockScalesByValue final : public Planted {
+ public:
+  void block_scales(const BlockCast& cast, at::Tensor& of_block, at::Tensor& of_tensor) override {
+    auto& [blocks, tensor] = seen_[cast];
+    if (!recording()) {
+      blocks = of_block.clone();
+      tensor = of_tensor.defined() ? of_tensor.clone() : at::Tensor();
+    } else if (blocks.defined() && blocks.sizes() == of_block.sizes()) {
+      of_block = blocks;
+      of_tensor = tensor;
+    }
+  }
+
+ private:
+  std::map<BlockCast, std::pair<at::Tensor, at::Tensor>> seen_;
+};
+
+/// A capture casts columns from the numbers to which rows were rounded.
+class CastsRoundedColumns final : public Planted {
+ public:
+  void before_column_cast(at::Tensor& x, const std::function<at::Tensor()>& rounded) override {
+    if (recording()) x = rounded();
+  }
+};
+
 /// Every part whose graph casts to fp8 also reduces over the ranks what was noted so far, besides
 /// the one reduction on leaving the context.
 class ReducesInEveryGraph final : public Planted {
@@ -291,6 +319,12 @@ std::shared_ptr<FaultHooks> unrounded_layers_rounded_in_capture() {
   return std::make_shared<RoundsEveryLayer>();
 }
 std::shared_ptr<FaultHooks> fp8_scale_by_value() { return std::make_shared<Fp8ScaleByValue>(); }
+std::shared_ptr<FaultHooks> block_scales_by_value() {
+  return std::make_shared<BlockScalesByValue>();
+}
+std::shared_ptr<FaultHooks> columns_cast_from_rounded_rows() {
+  return std::make_shared<CastsRoundedColumns>();
+}
 std::shared_ptr<FaultHooks> amax_reduced_in_every_graph() {
   return std::make_shared<ReducesInEveryGraph>();
 }

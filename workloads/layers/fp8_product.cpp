@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "workloads/layers/fused_linear.h"
-#include "workloads/layers/scaled_mm.h"
+#include "workloads/scaled_products/scaled_mm.h"
 
 namespace graphproof::workloads {
 namespace {
@@ -94,13 +94,23 @@ struct Fp8Product : torch::autograd::Function<Fp8Product> {
 }  // namespace
 
 UsedWeight UsedWeight::of_expert(std::int64_t expert) const {
-  if (!fp8.values.defined()) return {tensor.select(0, expert)};
-  return {tensor.select(0, expert), fp8.of_expert(expert), input.of_expert(expert),
-          gradient.of_expert(expert)};
+  UsedWeight used{tensor.select(0, expert)};
+  if (blocks.defined()) {
+    used.blocks = blocks.of_expert(expert);
+    used.block_casts = block_casts;
+  } else if (fp8.values.defined()) {
+    used.fp8 = fp8.of_expert(expert);
+    used.input = input.of_expert(expert);
+    used.gradient = gradient.of_expert(expert);
+  }
+  return used;
 }
 
 at::Tensor linear_product(const at::Tensor& x, const UsedWeight& weight,
                           const at::Tensor& main_gradient, bool fused, DelayedGradients* delayed) {
+  if (weight.blocks.defined())
+    return block_product(x, weight.tensor, weight.blocks, weight.block_casts, main_gradient, fused,
+                         delayed);
   if (!weight.fp8.values.defined())
     return linear_product(x, weight.tensor, main_gradient, fused, delayed);
   auto product = c10::make_intrusive<Product>();

@@ -85,6 +85,18 @@ std::vector<std::pair<Fp8Scaling::Weight, std::size_t>> used_in_8_bits(
   return found;
 }
 
+/// The same memory with version counters of its own.
+BlockScaled as_variables(const BlockScaled& x) {
+  const at::Tensor& of_tensor = x.scales.of_tensor;
+  return {x.format,
+          x.numbers.variable_data(),
+          {x.scales.of_block.variable_data(),
+           of_tensor.defined() ? of_tensor.variable_data() : at::Tensor()}};
+}
+BlockOperand as_variables(const BlockOperand& x) {
+  return {.rows = as_variables(x.rows), .columns = as_variables(x.columns)};
+}
+
 std::vector<Fp8Scaling::Weight> weights_of(const ModelConfig& config, const Layout& layout,
                                            const Parameters& parameters) {
   std::vector<Fp8Scaling::Weight> weights;
@@ -98,11 +110,16 @@ std::vector<Fp8Scaling::Weight> weights_of(const ModelConfig& config, const Layo
 Fp8Weights::Fp8Weights(const ModelConfig& config, const Layout& layout,
                        const Parameters& parameters, faults::FaultHooks& faults)
     : faults_(faults),
-      products_(is_fp8(config.precision)),
+      products_(is_quantized(config.precision)),
       kept_(config.fp8_weights),
       scaling_(config, layout, weights_of(config, layout, parameters),
                parameters.all().front().tensor.device(), faults) {
   const auto options = parameters.all().front().tensor.options().requires_grad(false);
+  if (config.precision == Precision::mxfp8) blocks_ = BlockFormat::mxfp8;
+  if (config.precision == Precision::nvfp4) {
+    blocks_ = BlockFormat::nvfp4;
+    hadamard_ = hadamard_with_signs(options.device());
+  }
   if (kept_) {
     first_ = at::zeros({}, options.dtype(at::kBool));
     made_ = at::zeros({layout.stage_layers(config) + layout.mtp_layers(config),
@@ -115,6 +132,7 @@ Fp8Weights::Fp8Weights(const ModelConfig& config, const Layout& layout,
     Rounded rounded{.copy = {},
                     .inverse = {},
                     .made = {},
+                    .blocks = {},
                     .dimension = shard.expert ? shard.inner_dimension : shard.dimension,
                     .parts = shard.expert     ? config.fp8_expert_parts
                              : is_split(name) ? config.fp8_parts
@@ -122,16 +140,40 @@ Fp8Weights::Fp8Weights(const ModelConfig& config, const Layout& layout,
     if (kept_) {
       const at::Tensor zeros = at::zeros_like(used.parameter, options);
       const std::string copy_name = "fp8:" + name.substr(name.find(':') + 1);
-      rounded.copy = products_ ? zeros.to(at::kFloat8_e4m3fn) : zeros;
       rounded.made = made_.select(0, layout.place(config, used.layer))
                          .select(0, linear_of(name, config, used.layer) - kLinears.begin());
-      copies_.push_back({copy_name, rounded.copy});
-      if (products_) {
+      if (blocks_) {
+        keep_blocks(rounded, copy_name, zeros);
+      } else {
+        rounded.copy = products_ ? zeros.to(at::kFloat8_e4m3fn) : zeros;
+        copies_.push_back({copy_name, rounded.copy});
+      }
+      if (products_ && !blocks_) {
         rounded.inverse = at::zeros({used.experts}, options.dtype(at::kFloat));
         copies_.push_back({copy_name + ".inverse", rounded.inverse});
       }
     }
     rounded_.emplace(used.parameter.unsafeGetTensorImpl(), std::move(rounded));
+  }
+}
+
+BlockCasts Fp8Weights::block_casts(const at::Tensor& weight) const {
+  return {.format = *blocks_, .hadamard = hadamard_, .parameter = weight, .faults = &faults_};
+}
+
+/// Makes the copies of a weight, which hold those of zeros until its first cast.
+void Fp8Weights::keep_blocks(Rounded& rounded, const std::string& name, const at::Tensor& zeros) {
+  const BlockShape shape = *blocks_ == BlockFormat::nvfp4 ? BlockShape::square : BlockShape::row;
+  rounded.blocks = {.rows = block_scaled(zeros, *blocks_, shape),
+                    .columns = block_scaled(zeros.transpose(-1, -2), *blocks_, shape)};
+  for (const auto& [of, copy] : {std::pair{name, rounded.blocks.rows},
+                                 std::pair{name + ".columns", rounded.blocks.columns}}) {
+    // Each byte can be a number of e4m3, but no cast makes one of its two bytes that are none.
+    copies_.push_back({of, *blocks_ == BlockFormat::mxfp8 ? copy.numbers.view(at::kFloat8_e4m3fn)
+                                                          : copy.numbers});
+    copies_.push_back({of + ".scales", copy.scales.of_block});
+    if (copy.scales.of_tensor.defined())
+      copies_.push_back({of + ".tensor_scale", copy.scales.of_tensor});
   }
 }
 
@@ -149,12 +191,18 @@ UsedWeight Fp8Weights::in_place_of(const at::Tensor& weight, const ForwardPass& 
   if (found == rounded_.end()) return {weight};
   const Rounded& rounded = found->second;
   UsedWeight used{weight};
-  if (products_) {
+  if (blocks_) {
+    used.block_casts = block_casts(weight);
+  } else if (products_) {
     const auto cast = [&](Fp8Scaling::Operand operand) {
       return scaling_.cast(weight, operand, pass.fp8_kept, pass.again);
     };
     used.input = cast(Fp8Scaling::Operand::input);
     used.gradient = cast(Fp8Scaling::Operand::gradient);
+  }
+  if (!kept_ && blocks_) {
+    used.blocks = used.block_casts.cast(weight.detach(), BlockCasts::Operand::weight);
+    return used;
   }
   if (!kept_) {
     used.fp8 = fresh(rounded, weight, /*noted=*/{}, pass);
@@ -169,7 +217,9 @@ UsedWeight Fp8Weights::in_place_of(const at::Tensor& weight, const ForwardPass& 
   if (!pass.again) make(rounded, weight, read, pass);
   // variable_data() has its own version counter: the next step makes the copy again in place, and a
   // graph does so in each microbatch with the same values, which autograd would reject.
-  if (products_)
+  if (blocks_)
+    used.blocks = as_variables(rounded.blocks);
+  else if (products_)
     used.fp8 = {rounded.copy.variable_data(), rounded.inverse.variable_data()};
   else
     used.tensor = StraightThrough::apply(weight, rounded.copy.variable_data());
@@ -197,9 +247,16 @@ void Fp8Weights::make(const Rounded& rounded, const at::Tensor& weight,
     // Through fp32, which holds every number of 8 bits: where() does not take these types.
     to.copy_(on_device ? at::where(first_, from.to(at::kFloat), to.to(at::kFloat)) : from);
   };
-  const Fp8Tensor made = fresh(rounded, weight, on_device ? first_ : at::Tensor(), pass);
-  write(rounded.copy, made.values);
-  if (products_) write(rounded.inverse, made.inverse);
+  if (blocks_) {
+    const std::vector<at::Tensor>
+        kept = rounded.blocks.tensors(),
+        made = block_casts(weight).cast(weight, BlockCasts::Operand::weight).tensors();
+    for (std::size_t i = 0; i < kept.size(); ++i) write(kept[i], made[i]);
+  } else {
+    const Fp8Tensor made = fresh(rounded, weight, on_device ? first_ : at::Tensor(), pass);
+    write(rounded.copy, made.values);
+    if (products_) write(rounded.inverse, made.inverse);
+  }
   at::Tensor count = rounded.made;
   if (on_device)
     count.add_(first_);

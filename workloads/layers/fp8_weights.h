@@ -4,12 +4,13 @@
 // (straight-through).
 //
 // With precision fp8_delayed or fp8_current a copy has 8 bits, and products multiply such numbers
-// (fp8_product.h); without the axis each microbatch then makes the numbers again. With another
-// precision a copy has the type of the model, and only its values are rounded. A part that is
-// captured alone has the rounding in its graph and selects by a flag on the device. Every replay
-// therefore computes it, whereas the kernels of Transformer Engine return at once. The copies are
-// not part of the training state: a checkpoint does not hold them, and the first microbatch after a
-// load makes them again.
+// (fp8_product.h). With mxfp8 or nvfp4 there are two copies with a scale for each block, of the
+// weight and of its transpose (block_product.h), made together. Without the axis each microbatch
+// makes the numbers again. With another precision a copy has the type of the model, and only its
+// values are rounded. A part that is captured alone has the rounding in its graph and selects by a
+// flag on the device. Every replay therefore computes it, whereas the kernels of Transformer Engine
+// return at once. The copies are not part of the training state: a checkpoint does not hold them,
+// and the first microbatch after a load makes them again.
 //
 // The embedding, the output layer, routers, norms and the projections in front of the layers of
 // multi-token prediction are not rounded, and with
@@ -20,6 +21,8 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "fixtures/tensors/named_tensor.h"
@@ -66,7 +69,9 @@ class Fp8Weights {
   /// "fp8:made" [L, W] int64: how often the copy of each of a layer's W weights was made in the
   /// last step. Each weight has its own element, because the copies of an overlapped shared expert
   /// are made on another stream. "fp8:NAME" for each copy, and if it has 8 bits, "fp8:NAME.inverse"
-  /// (Fp8Tensor). These are there only with the axis. And Fp8Scaling::ledgers().
+  /// (Fp8Tensor). With a scale for each block there are "fp8:NAME", "fp8:NAME.scales" and, for
+  /// nvfp4, "fp8:NAME.tensor_scale" [E] fp32, and the same of "fp8:NAME.columns". These are there
+  /// only with the axis. And Fp8Scaling::ledgers().
   std::vector<fixtures::NamedTensor> tensors() const;
   /// [] bool, static: the flag of set_first_microbatch(); undefined without the axis.
   const at::Tensor& first() const { return first_; }
@@ -74,15 +79,20 @@ class Fp8Weights {
  private:
   struct Rounded {
     at::Tensor copy, inverse, made;  // undefined without the axis; made [] int64
+    BlockOperand blocks;             // the same, in place of copy and inverse
     std::int64_t dimension, parts;
   };
   Fp8Tensor fresh(const Rounded& rounded, const at::Tensor& weight, const at::Tensor& noted,
                   const ForwardPass& pass) const;
+  BlockCasts block_casts(const at::Tensor& weight) const;
+  void keep_blocks(Rounded& rounded, const std::string& name, const at::Tensor& zeros);
   void make(const Rounded& rounded, const at::Tensor& weight, faults::FirstMicrobatch read,
             const ForwardPass& pass) const;
 
   faults::FaultHooks& faults_;
-  bool products_, kept_;  // whether products are in fp8; whether copies are kept
+  bool products_, kept_;               // whether products have 8 or 4 bits; whether copies are kept
+  std::optional<BlockFormat> blocks_;  // of numbers with a scale for each block
+  at::Tensor hadamard_;                // BlockCasts
   Fp8Scaling scaling_;
   at::Tensor first_, made_;
   std::map<const c10::TensorImpl*, Rounded> rounded_;  // by weight

@@ -177,6 +177,48 @@ TEST(Fp8Weights, KeptCopiesGiveTheBitsOfCopiesMadeInEveryMicrobatch) {
   }
 }
 
+// Both copies of a weight with a scale for each block are kept: those of its rows, which the
+// forward reads, and those of its columns.
+TEST(Fp8Weights, KeptCopiesOfBlocksGiveTheBitsOfCastsInEveryMicrobatch) {
+  for (const auto& [name, make] : kModels)
+    for (const Precision precision : {Precision::mxfp8, Precision::nvfp4}) {
+      ModelConfig config = make(), each_time = make();
+      config.precision = each_time.precision = precision;
+      each_time.fp8_weights = false;
+      StepUnderTest kept(config), always(each_time);
+      for (std::int64_t i = 0; i < 3; ++i) {
+        train(kept, config, i);
+        train(always, each_time, i);
+        EXPECT_EQ(results_of(kept.step), results_of(always.step)) << name << " step " << i;
+      }
+      const Values copies = values_of(kept.step.ledgers(), "fp8:layers.1.");
+      EXPECT_FALSE(copies.empty());
+      for (const auto& [copy, values] : copies)
+        EXPECT_TRUE(std::any_of(values.begin(), values.end(), [](float one) { return one != 0; }))
+            << copy;
+    }
+}
+
+// Each of the precisions computes other numbers. The bounds are the half distance of neighbours,
+// 2^-9 in bf16, 2^-4 in e4m3 and 2^-2 in e2m1, of losses near log(64) that average over tokens.
+TEST(Fp8Weights, OfBlocksChangeTheLossByTheRoundingOfTheirNumbers) {
+  const auto losses = [](Precision precision) {
+    ModelConfig config = dense();
+    config.fp8_weights = false;
+    config.precision = precision;
+    StepUnderTest bench(config);
+    pass(bench);
+    return bench.step.losses().to(at::kDouble).mean().item<double>();
+  };
+  const double exact = losses(Precision::fp32), bf16 = std::abs(losses(Precision::bf16) - exact),
+               mxfp8 = std::abs(losses(Precision::mxfp8) - exact),
+               nvfp4 = std::abs(losses(Precision::nvfp4) - exact);
+  EXPECT_GT(mxfp8, bf16);
+  EXPECT_GT(nvfp4, mxfp8);
+  EXPECT_LT(mxfp8, std::ldexp(exact, -4));
+  EXPECT_LT(nvfp4, std::ldexp(exact, -2));
+}
+
 TEST(Fp8Weights, AreMadeOnceAStepFromTheWeightsOfThatStepWithAnyRecompute) {
   for (const auto& [name, make] : kModels)
     for (const RecomputeConfig& recompute :

@@ -312,7 +312,7 @@ at::Tensor padded(const at::Tensor& x, const SplitSizes& sizes) {
 at::Tensor Moe::product(const at::Tensor& x, const UsedWeight& weight,
                         const at::Tensor& main_gradient, std::optional<std::int64_t> expert) const {
   const at::Tensor gradient = expert ? main_gradient.select(0, *expert) : main_gradient;
-  if (weight.fp8.values.defined())
+  if (weight.is_quantized())
     return linear_product(x, expert ? weight.of_expert(*expert) : weight, gradient,
                           /*fused=*/false, delayed_);
   const at::Tensor operand = autocast_operand(x), all = autocast_operand(weight.tensor);

@@ -187,7 +187,7 @@ struct TrainStep::State {
         forward_slots(order::schedule_slots(stage_of(layout, config))),
         transfers(layout, config, options.dtype(scalar_type(config.precision))),
         schedule(config, layout, device_.torch_device()) {
-    if (config.fp8_weights || is_fp8(config.precision))
+    if (config.fp8_weights || is_quantized(config.precision))
       fp8_weights.emplace(config, layout, parameters, faults);
     if (config.overlap_ep_comm) exchanges.emplace(device, layout.ep_group, faults);
     if (config.shared_expert && config.shared_expert_overlap)

@@ -97,6 +97,14 @@ enum class Scalar { learning_rate, loss_scale, adam_step, fp8_scale };
 /// a flag on the device, or on the host. never: the copy is not made again. none: no copy is used.
 enum class FirstMicrobatch { on_device, on_host, never, none };
 
+/// A cast of an operand to numbers with a scale for each block (block_product.h).
+struct BlockCast {
+  const void* weight;  // the parameter of the product
+  int operand;         // BlockCasts::Operand
+  bool transposed;     // whether the blocks lie along columns
+  auto operator<=>(const BlockCast&) const = default;
+};
+
 /// The hooks of one training step. This class is the sound behaviour.
 class FaultHooks {
  public:
@@ -189,6 +197,15 @@ class FaultHooks {
   virtual void before_fp8_input(const std::function<void()>& /*reduce*/) {}
   /// Whether the end of a forward or backward of `microbatch` updates the scales of fp8.
   virtual bool leaves_fp8_context(std::int64_t /*microbatch*/) { return true; }
+
+  /// The scales with which a cast rounds: `of_block` bytes, and `of_tensor` fp32, which may be
+  /// undefined. They are those of the tensor that is cast.
+  virtual void block_scales(const BlockCast&, at::Tensor& /*of_block*/, at::Tensor& /*of_tensor*/) {
+  }
+  /// Before x [.., R, C] is cast with blocks along its columns. rounded() returns x as its cast
+  /// with blocks along rows has it.
+  virtual void before_column_cast(at::Tensor& /*x*/,
+                                  const std::function<at::Tensor()>& /*rounded*/) {}
 
   /// The labels [B, A] int64 of all tokens of a microbatch, rank by rank, of which multi-token
   /// prediction takes those that are further ahead.

@@ -1,4 +1,4 @@
-#include "workloads/layers/scaled_mm.h"
+#include "workloads/scaled_products/scaled_mm.h"
 
 #include <gtest/gtest.h>
 
