@@ -169,6 +169,11 @@ std::shared_ptr<FaultHooks> captured_shared_expert_not_joined() {
 std::shared_ptr<FaultHooks> shared_expert_not_forked() {
   return std::make_shared<SharedExpertNotForked>();
 }
+/// Neither the memory of an activation waits for its copy to the host, nor the backward for the
+/// copy back.
+std::shared_ptr<FaultHooks> offloaded_copies_not_joined() {
+  return missing(SideWork::activation_offload, SideWait::join);
+}
 std::shared_ptr<FaultHooks> gradient_stream_not_joined() {
   return std::make_shared<GradientsNotJoined>();
 }

@@ -100,9 +100,10 @@ UsedWeight UsedWeight::of_expert(std::int64_t expert) const {
 }
 
 at::Tensor linear_product(const at::Tensor& x, const UsedWeight& weight,
-                          const at::Tensor& main_gradient, bool fused, DelayedGradients* delayed) {
+                          const at::Tensor& main_gradient, bool fused, DelayedGradients* delayed,
+                          ActivationOffload* offload) {
   if (!weight.fp8.values.defined())
-    return linear_product(x, weight.tensor, main_gradient, fused, delayed);
+    return linear_product(x, weight.tensor, main_gradient, fused, delayed, offload);
   auto product = c10::make_intrusive<Product>();
   product->gradient = weight.gradient;
   product->main_gradient = main_gradient;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "fixtures/tensors/torch.h"
+#include "workloads/forward/activation_offload.h"
 #include "workloads/layers/delayed_gradients.h"
 #include "workloads/layers/fp8_scaling.h"
 
@@ -23,10 +24,11 @@ struct UsedWeight {
 
 /// linear_product() with a weight that may be in fp8: x times weight^T, [N, O] for x [N, I] or
 /// [E, N, O] for x [E, N, I], in the type of x. A weight gradient that is added to main_gradient
-/// has not been rounded.
+/// has not been rounded. What a product in fp8 keeps stays on the device.
 at::Tensor linear_product(const at::Tensor& x, const UsedWeight& weight,
                           const at::Tensor& main_gradient, bool fused,
-                          DelayedGradients* delayed = nullptr);
+                          DelayedGradients* delayed = nullptr,
+                          ActivationOffload* offload = nullptr);
 
 /// Returns a times b^T as numbers of `type`. a [M, K] and b [N, K], or both with a leading
 /// dimension for experts; at most one of them is e5m2.
