@@ -71,6 +71,31 @@ TEST(ActivationOffload, ChangesNoBitOfAStepAndReplaysEqualIt) {
     }
 }
 
+TEST(ActivationOffload, CountsWhatEagerStepsAndReplaysCopy) {
+  for (const char* impl : {"full_iteration", "manual"}) {
+    SCOPED_TRACE(impl);
+    TwinSteps twins(offloading_model(), {}, {.impl = impl, .warmup_steps = kWarmup});
+    const auto counts = [&](workloads::TrainStep& step) {
+      const auto found = step.offload()->counts();
+      return std::vector{found.buffers, found.pinned, found.written, found.fetched};
+    };
+    twins.step(0);
+    for (std::int64_t i = 1; i < 5; ++i) {
+      twins.eager_step().offload()->mark();
+      twins.graph_step().offload()->mark();
+      EXPECT_EQ(counts(twins.graph_step()), (std::vector<std::int64_t>{9, 9, 0, 0}));
+      twins.step(i);
+      const std::vector<std::int64_t> all{9, 9, 9, 18};
+      EXPECT_EQ(counts(twins.eager_step()), all) << "step " << i;
+      EXPECT_EQ(counts(twins.graph_step()), all) << "step " << i;
+    }
+    twins.graph->drop_graphs();
+  }
+  TwinSteps lost(offloading_model(), {}, {.impl = "manual", .warmup_steps = kWarmup},
+                 fixtures::Fault::activations_not_offloaded);
+  EXPECT_EQ(lost.graph_step().offload(), nullptr);
+}
+
 TEST(ActivationOffload, ACaptureBeforeAnyEagerStepIsRefused) {
   TwinSteps twins(offloading_model(), {}, {.impl = "full_iteration", .warmup_steps = 0});
   try {

@@ -1,11 +1,17 @@
 #include "workloads/forward/activation_offload.h"
 
+#include <algorithm>
+#include <cstring>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <utility>
 
 namespace graphproof::workloads {
 namespace {
+
+// A number of these bytes is a NaN in fp32 and in both types of 16 bits.
+constexpr unsigned char kMark = 0xff;
 
 struct OffloadedProduct : torch::autograd::Function<OffloadedProduct> {
   static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x,
@@ -34,7 +40,8 @@ struct OffloadedProduct : torch::autograd::Function<OffloadedProduct> {
 
 ActivationOffload::ActivationOffload(capture::Device& device, faults::FaultHooks& faults)
     : device_(device),
-      side_(device.stream_from_pool(), faults::SideWork::activation_offload, faults) {}
+      side_(device.stream_from_pool(), faults::SideWork::activation_offload, faults),
+      fetched_(at::zeros({}, at::TensorOptions().dtype(at::kLong).device(device.torch_device()))) {}
 
 std::size_t ActivationOffload::keep(const at::Tensor& x) {
   const at::NoGradGuard no_grad;
@@ -75,6 +82,7 @@ at::Tensor ActivationOffload::fetch(std::size_t buffer) {
     done = side_.record();
   }
   side_.join(done);
+  fetched_.add_(1);
   return fetched;
 }
 
@@ -82,6 +90,24 @@ void ActivationOffload::finish() {
   if (!copying_) return;
   side_.join(copying_->done);
   copying_.reset();
+}
+
+void ActivationOffload::mark() {
+  for (const at::Tensor& buffer : buffers_)
+    std::memset(buffer.mutable_data_ptr(), kMark, buffer.nbytes());
+  fetched_.zero_();
+}
+
+ActivationOffload::Counts ActivationOffload::counts() const {
+  Counts counts{.buffers = std::ssize(buffers_), .fetched = fetched_.item<std::int64_t>()};
+  for (const at::Tensor& buffer : buffers_) {
+    const std::span bytes(static_cast<const unsigned char*>(buffer.const_data_ptr()),
+                          buffer.nbytes());
+    counts.pinned += buffer.is_pinned() ? 1 : 0;
+    counts.written +=
+        std::ranges::any_of(bytes, [](unsigned char byte) { return byte != kMark; }) ? 1 : 0;
+  }
+  return counts;
 }
 
 at::Tensor offloaded_product(const at::Tensor& x, const at::Tensor& weight,

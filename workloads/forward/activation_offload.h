@@ -10,6 +10,7 @@
 #include <c10/core/Event.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -39,6 +40,19 @@ class ActivationOffload {
   /// Makes the current stream wait for the last copy to the host. Called after each forward.
   void finish();
 
+  /// Fills the buffers with a mark that no activation has, and sets the count of copies back to
+  /// zero. REQUIRES: the device has ended all copies.
+  void mark();
+  /// What has happened since mark(), in replays as in eager steps.
+  struct Counts {
+    std::int64_t buffers = 0;
+    std::int64_t pinned = 0;   // those of them in pinned memory
+    std::int64_t written = 0;  // those of them that no longer hold the mark
+    std::int64_t fetched = 0;  // copies back to the device that the current stream has waited for
+  };
+  /// Waits for the current stream. REQUIRES: nothing else runs on the device.
+  Counts counts() const;
+
   /// The buffers, in the order of the forward.
   const std::vector<at::Tensor>& buffers() const { return buffers_; }
 
@@ -51,6 +65,7 @@ class ActivationOffload {
   capture::Device& device_;
   SideStream side_;
   std::vector<at::Tensor> buffers_;  // pinned
+  at::Tensor fetched_;               // [] int64, on the device
   std::optional<Copying> copying_;
   std::size_t next_ = 0;
 };

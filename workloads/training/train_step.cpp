@@ -675,6 +675,9 @@ std::vector<NamedTensor> TrainStep::ledgers() {
   if (state_->used_scale.defined()) tensors.push_back({"loss_scale:applied", state_->used_scale});
   return tensors;
 }
+ActivationOffload* TrainStep::offload() const {
+  return state_->offload ? &*state_->offload : nullptr;
+}
 at::Tensor TrainStep::recompute_counter() { return state_->recomputes.counts(); }
 at::Tensor TrainStep::dropped() { return state_->experts.dropped(); }
 ExpertBuffers& TrainStep::expert_buffers() { return state_->expert_buffers; }
