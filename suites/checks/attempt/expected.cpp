@@ -155,6 +155,12 @@ LinearLayers linear_layers(const Axes& axes, std::int64_t stage) {
   return {weights, weights + predictions};
 }
 
+std::int64_t offloaded_activations(const Axes& axes) {
+  const std::int64_t of_output =
+      axes.flag("tied_embeddings") ? 1 + axes.integer("mtp_num_layers") : 0;
+  return linear_layers(axes, 0).uses - of_output;
+}
+
 std::vector<std::int64_t> fp8_updates(const Axes& axes, std::int64_t stage) {
   const std::vector<std::int64_t> weights = rounded_weights(axes, stage);
   const std::int64_t chunks = axes.integer("vpp"),

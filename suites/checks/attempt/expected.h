@@ -86,6 +86,10 @@ struct LinearLayers {
 };
 LinearLayers linear_layers(const Axes& axes, std::int64_t stage);
 
+/// With axis cpu_offload: the activations that each microbatch copies to the host, one for each use
+/// of a linear layer. An output layer that shares the embedding is none.
+std::int64_t offloaded_activations(const Axes& axes);
+
 /// How often each chunk of a stage updates its scales of fp8 in a step, in its forward passes and
 /// then in its backward passes: once a microbatch, if one of its layers multiplies in fp8.
 std::vector<std::int64_t> fp8_updates(const Axes& axes, std::int64_t stage);

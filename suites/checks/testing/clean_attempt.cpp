@@ -310,7 +310,7 @@ class RankScript {
                                   .scales = digest(0x66aa0000 + 0x100 * stage, step)});
     }
     if (axes.flag("cpu_offload") && revision_ >= record::OffloadLine::kSince) {
-      const std::int64_t buffers = linear_layers(axes, 0).uses;
+      const std::int64_t buffers = offloaded_activations(axes);
       line(record::OffloadLine{.arm = arm,
                                .step = step,
                                .buffers = buffers,

@@ -49,7 +49,7 @@ void judge_step(Judgement& judgement, const RankFiles& files, const OffloadLine&
 /// layer, and copied it back once for each microbatch.
 record::CheckResult activation_offload(Judgement& judgement, const Attempt& attempt) {
   const Expected& expected = judgement.expected();
-  const std::int64_t activations = linear_layers(attempt.axes, 0).uses;
+  const std::int64_t activations = offloaded_activations(attempt.axes);
   for (const RankFiles& files : attempt.ranks) {
     const auto judge = [&](std::string_view arm, std::int64_t first, std::int64_t last) {
       for (std::int64_t step = first; step <= last; ++step) {

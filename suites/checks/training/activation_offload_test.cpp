@@ -75,6 +75,12 @@ TEST(ActivationOffload, KnowsTheLinearLayersOfAStage) {
     });
 }
 
+TEST(ActivationOffload, AnOutputLayerThatSharesTheEmbeddingStaysOnTheDevice) {
+  const nlohmann::json axes = {{"tied_embeddings", true}, {"mtp_num_layers", 1}, {"layers", 2}};
+  judge_one("D28.effective_config", axes,
+            [](Attempt& attempt) { EXPECT_EQ(offloaded_activations(attempt.axes), 13); });
+}
+
 TEST(ActivationOffload, IsNotApplicableWithoutIt) {
   EXPECT_EQ(record::name(
                 judge_one("D85.activation_offload", {{"impl", "manual"}}, [](Attempt&) {}).result),
