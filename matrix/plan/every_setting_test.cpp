@@ -22,7 +22,6 @@ const std::map<std::string, std::string> kNotVaried = {
     {"prefill_chunk", "of inference jobs: profile inference"},
     {"cache_blocks", "of inference jobs: profile inference"},
     {"sampling", "of inference jobs: profile inference"},
-    {"cpu_offload", "not built"},
     {"share_io_buffers", "not built, because there is no second behaviour"},
     {"arch", "a property of the machine"},
     {"comm", "PyTorch's process groups need GPUs: profile nightly"},

@@ -136,10 +136,15 @@ Snapshot Arm::run(std::int64_t index, const StepInput& input) {
   }
   const Before before = before_step();
   const auto begin = std::chrono::steady_clock::now();
+  std::optional<capture::ProductLog> products;
+  if (parts_.config.model.autocast) products.emplace(parts_.device.torch_device().type());
   engine_->step(batch, learning_rate);
   parts_.device.synchronize(parts_.stream);
   const double ms =
       std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+  if (products) write_products(parts_.scope, name_, index, *products);
+  products.reset();
+  if (parts_.config.model.cpu_offload) write_offload(parts_.scope, name_, index, *step_);
   note_captures();
   Snapshot left = results(index, input, ms);
   if (graphs_ && !warming_up) {
@@ -217,6 +222,7 @@ Arm::Before Arm::before_step() {
   if (graphs_) before.counter = layer_counts(device_, *step_);
   if (parts_.config.model.dropout > 0) before.generators = step_->rng().states();
   before.step = look_before_step(*step_);
+  if (parts_.config.model.cpu_offload) mark_offload(*step_);
   if (watch_ == Watch::ranks) before.updates = look_before_updates(*step_);
   return before;
 }

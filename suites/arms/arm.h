@@ -94,6 +94,7 @@ class Arm {
 
  private:
   struct Before;
+  /// Waits for the device.
   Before before_step();
   void write_step(std::int64_t index, const StepInput& input, double ms, const Snapshot& left);
   void write_rng(std::int64_t index, const Before& before);

@@ -158,6 +158,7 @@ void run_layout_reference(const CaseParts& parts) {
   // a gradient that is almost zero.
   if (parallel.model.distributed_optimizer)
     parallel.model.optimizer = single.model.optimizer = workloads::OptimizerKind::sgd;
+  single.model.cpu_offload = false;  // what it computes must not depend on where activations wait
   const auto [ours, shards] = reference_step(parts, parallel);
   const Snapshot whole = reference_step(parts, single).left;
   const ReferenceBound bound = reference_bound(single);

@@ -313,6 +313,7 @@ StepConfig step_config(const matrix::AxisTable& axes, const matrix::Case& test_c
       .precision = meaning_of(kPrecisions, "precision", text("precision")),
       .autocast = text("autocast") == "bf16",
       .autocast_cache = boolean("autocast_cache"),
+      .cpu_offload = boolean("cpu_offload"),
       .loss_scaling = meaning_of(kLossScales, "loss_scale", text("loss_scale")),
       .optimizer = meaning_of(kOptimizers, "optimizer", text("optimizer")),
       .clip_grad = boolean("clip_grad"),

@@ -187,8 +187,8 @@ TEST_F(StepConfigTest, RefusesAWorldOfAnotherSizeThanTheLayout) {
 }
 
 TEST_F(StepConfigTest, RefusesAnAxisThatItWouldIgnore) {
-  const std::string message = refusal("cpu_offload=true", {});
-  EXPECT_NE(message.find("axis cpu_offload; got true; want its default"), std::string::npos)
+  const std::string message = refusal("share_io_buffers=true", {});
+  EXPECT_NE(message.find("axis share_io_buffers; got true; want its default"), std::string::npos)
       << message;
 }
 

@@ -214,4 +214,31 @@ void write_step_lines(CaseScope& scope, const std::string& arm, std::int64_t ind
     write_schedule(scope, arm, index, step);
 }
 
+void mark_offload(workloads::TrainStep& step) {
+  if (step.offload()) step.offload()->mark();
+}
+
+void write_offload(CaseScope& scope, const std::string& arm, std::int64_t index,
+                   workloads::TrainStep& step) {
+  const auto counts =
+      step.offload() ? step.offload()->counts() : workloads::ActivationOffload::Counts{};
+  scope.write(record::OffloadLine{.arm = arm,
+                                  .step = index,
+                                  .buffers = counts.buffers,
+                                  .pinned = counts.pinned,
+                                  .written = counts.written,
+                                  .fetched = counts.fetched});
+}
+
+void write_products(CaseScope& scope, const std::string& arm, std::int64_t index,
+                    const capture::ProductLog& log) {
+  const capture::ProductLog::Counts counts = log.counts();
+  scope.write(record::ProductsLine{.arm = arm,
+                                   .step = index,
+                                   .in_16_bits = counts.in_16_bits,
+                                   .in_32_bits = counts.in_32_bits,
+                                   .parameters = counts.parameters,
+                                   .casts = counts.casts});
+}
+
 }  // namespace graphproof::suites

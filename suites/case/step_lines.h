@@ -9,6 +9,7 @@
 
 #include <ATen/ATen.h>
 
+#include "fixtures/device/product_log.h"
 #include "suites/case/case_scope.h"
 #include "workloads/training/train_step.h"
 
@@ -40,5 +41,15 @@ StepBefore look_before_step(workloads::TrainStep& step);
 /// 0.
 void write_step_lines(CaseScope& scope, const std::string& arm, std::int64_t index,
                       double learning_rate, workloads::TrainStep& step, const StepBefore& before);
+
+/// Before a step of a case with offloaded activations: marks the host buffers, if there are any.
+/// REQUIRES: the device has ended all steps before.
+void mark_offload(workloads::TrainStep& step);
+/// Writes the line `offload` of step `index`. Without buffers, which is a defect, it has zeros.
+void write_offload(CaseScope& scope, const std::string& arm, std::int64_t index,
+                   workloads::TrainStep& step);
+/// Writes the line `products` of step `index`.
+void write_products(CaseScope& scope, const std::string& arm, std::int64_t index,
+                    const capture::ProductLog& log);
 
 }  // namespace graphproof::suites

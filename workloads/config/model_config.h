@@ -81,6 +81,7 @@ struct ModelConfig {
   RecomputeConfig recompute = {};
   Precision precision = Precision::fp32;
   bool autocast = false, autocast_cache = false;  // in bf16, with precision fp32: autocast.h
+  bool cpu_offload = false;                       // activation_offload.h
   LossScaling loss_scaling = LossScaling::dynamic;
   OptimizerKind optimizer = OptimizerKind::sgd;
   bool clip_grad = false;                                    // gradient_clip.h

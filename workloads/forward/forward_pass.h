@@ -7,6 +7,7 @@
 
 #include "fixtures/tensors/torch.h"
 #include "workloads/faults/hooks/fault_hooks.h"
+#include "workloads/forward/activation_offload.h"
 #include "workloads/forward/autocast.h"
 #include "workloads/forward/dropout.h"
 #include "workloads/forward/expert_buffers.h"
@@ -49,6 +50,7 @@ struct ForwardPass {
   /// The region that the whole forward runs in. A part that an engine runs outside of the forward
   /// opens it again.
   AutocastState autocast = {};
+  ActivationOffload* offload = nullptr;     // null: activations stay on the device
   ParameterGather* gather = nullptr;        // null: all parameters are complete
   const Fp8Weights* fp8_weights = nullptr;  // null: products use the weights themselves
   at::Tensor fp8_kept = {};                 // with_kept_scales(); else undefined

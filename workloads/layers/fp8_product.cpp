@@ -107,12 +107,13 @@ UsedWeight UsedWeight::of_expert(std::int64_t expert) const {
 }
 
 at::Tensor linear_product(const at::Tensor& x, const UsedWeight& weight,
-                          const at::Tensor& main_gradient, bool fused, DelayedGradients* delayed) {
+                          const at::Tensor& main_gradient, bool fused, DelayedGradients* delayed,
+                          ActivationOffload* offload) {
   if (weight.blocks.defined())
     return block_product(x, weight.tensor, weight.blocks, weight.block_casts, main_gradient, fused,
                          delayed);
   if (!weight.fp8.values.defined())
-    return linear_product(x, weight.tensor, main_gradient, fused, delayed);
+    return linear_product(x, weight.tensor, main_gradient, fused, delayed, offload);
   auto product = c10::make_intrusive<Product>();
   product->gradient = weight.gradient;
   product->main_gradient = main_gradient;

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "fixtures/tensors/torch.h"
+#include "workloads/forward/activation_offload.h"
 #include "workloads/layers/block_product.h"
 #include "workloads/layers/delayed_gradients.h"
 #include "workloads/layers/fp8_scaling.h"
@@ -30,10 +31,12 @@ struct UsedWeight {
 
 /// linear_product() with a weight that may have 8 or 4 bits: x times weight^T, [N, O] for x [N, I]
 /// or [E, N, O] for x [E, N, I], in the type of x. A weight gradient that is added to main_gradient
-/// has not been rounded.
+/// has not been rounded. What a product in 8 or 4 bits keeps
+/// stays on the device.
 at::Tensor linear_product(const at::Tensor& x, const UsedWeight& weight,
                           const at::Tensor& main_gradient, bool fused,
-                          DelayedGradients* delayed = nullptr);
+                          DelayedGradients* delayed = nullptr,
+                          ActivationOffload* offload = nullptr);
 
 /// Returns a times b^T as numbers of `type`. a [M, K] and b [N, K], or both with a leading
 /// dimension for experts; at most one of them is e5m2.

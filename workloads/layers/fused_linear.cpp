@@ -34,8 +34,10 @@ struct FusedLinear : torch::autograd::Function<FusedLinear> {
 }  // namespace
 
 at::Tensor linear_product(const at::Tensor& x, const at::Tensor& weight,
-                          const at::Tensor& main_gradient, bool fused, DelayedGradients* delayed) {
+                          const at::Tensor& main_gradient, bool fused, DelayedGradients* delayed,
+                          ActivationOffload* offload) {
   const at::Tensor operand = autocast_operand(x), factor = autocast_operand(weight);
+  if (offload) return offloaded_product(operand, factor, *offload);
   if (delayed) return delayed_product(operand, factor, main_gradient, *delayed);
   return fused ? FusedLinear::apply(operand, factor, main_gradient) : at::mm(operand, factor.t());
 }

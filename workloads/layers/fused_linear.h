@@ -4,6 +4,7 @@
 #pragma once
 
 #include "fixtures/tensors/torch.h"
+#include "workloads/forward/activation_offload.h"
 #include "workloads/layers/delayed_gradients.h"
 
 namespace graphproof::workloads {
@@ -13,9 +14,11 @@ namespace graphproof::workloads {
 /// adds dy^T x to main_gradient and returns an undefined gradient, for which the accumulator of the
 /// leaf runs its hooks as for any other. Without `fused` it is autograd's own product. With
 /// `delayed` the weight gradient is deferred to it, with or without `fused`. In an autocast region
-/// the operands are cast first (autocast.h).
+/// the operands are cast first (autocast.h). With `offload`, which excludes the other two, `x` is
+/// kept in host memory for the backward.
 at::Tensor linear_product(const at::Tensor& x, const at::Tensor& weight,
                           const at::Tensor& main_gradient, bool fused,
-                          DelayedGradients* delayed = nullptr);
+                          DelayedGradients* delayed = nullptr,
+                          ActivationOffload* offload = nullptr);
 
 }  // namespace graphproof::workloads

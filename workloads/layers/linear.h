@@ -50,7 +50,7 @@ class ColumnParallelLinear {
   at::Tensor forward(const at::Tensor& x, const ForwardPass& pass) const {
     const at::Tensor y =
         linear_product(enter_tensor_parallel(x, layout_), used_weight(weight_, pass),
-                       weight_.grad(), fused_, delayed_);
+                       weight_.grad(), fused_, delayed_, pass.offload);
     return bias_.defined() ? y + bias_ : y;
   }
 
@@ -78,8 +78,10 @@ class RowParallelLinear {
   /// x [N, I/T], this rank's inputs. Returns [N/P, O], outside the region. The bias is added once,
   /// after the sum over the ranks.
   at::Tensor forward(const at::Tensor& x, const ForwardPass& pass) const {
-    const at::Tensor y = leave_tensor_parallel(
-        linear_product(x, used_weight(weight_, pass), weight_.grad(), fused_, delayed_), layout_);
+    const at::Tensor y =
+        leave_tensor_parallel(linear_product(x, used_weight(weight_, pass), weight_.grad(), fused_,
+                                             delayed_, pass.offload),
+                              layout_);
     return bias_.defined() && pass.faults.adds_bias(y, bias_) ? y + bias_ : y;
   }
 
@@ -105,7 +107,8 @@ class DuplicatedLinear {
 
   /// x [N/P, I]. Returns [N/P, O].
   at::Tensor forward(const at::Tensor& x, const ForwardPass& pass) const {
-    return linear_product(x, used_weight(weight_, pass), weight_.grad(), fused_, delayed_);
+    return linear_product(x, used_weight(weight_, pass), weight_.grad(), fused_, delayed_,
+                          pass.offload);
   }
 
  private:

@@ -62,7 +62,21 @@ void require_castable(const ModelConfig& config) {
       "autocast does not know; next: leave these options out, or set autocast to none");
 }
 
+void require_offloadable(const ModelConfig& config, const Layout& layout) {
+  if (layout.pp == 1 && !config.recompute.any() && config.experts == 0 &&
+      config.encoder_layers == 0 && !config.grad_accumulation_fusion && !config.delay_wgrad &&
+      !is_fp8(config.precision))
+    return;
+  throw std::invalid_argument(
+      "activation offload: got a pipeline of " + std::to_string(layout.pp) +
+      " stages, recompute, experts, images, weight gradients that are added elsewhere, or products "
+      "in fp8; want one stage and none of these; why: one set of host buffers has the inputs of "
+      "linear layers, in the order of one forward (R111, R112); next: leave these options out, or "
+      "set cpu_offload to false");
+}
+
 ModelConfig checked(const ModelConfig& config, const Layout& layout) {
+  if (config.cpu_offload) require_offloadable(config, layout);
   if (config.autocast) require_castable(config);
   require_divides("hidden", config.hidden, "heads", config.heads);
   if (config.position_embedding == PositionEmbedding::rope)
@@ -189,6 +203,7 @@ struct TrainStep::State {
         schedule(config, layout, device_.torch_device()) {
     if (config.fp8_weights || is_quantized(config.precision))
       fp8_weights.emplace(config, layout, parameters, faults);
+    if (config.cpu_offload) offload.emplace(device, faults);
     if (config.overlap_ep_comm) exchanges.emplace(device, layout.ep_group, faults);
     if (config.shared_expert && config.shared_expert_overlap)
       shared_expert_stream.emplace(device, faults);
@@ -298,6 +313,7 @@ struct TrainStep::State {
   const StageTransfers transfers;
   ScheduleLedger schedule;
   std::optional<Fp8Weights> fp8_weights;
+  std::optional<ActivationOffload> offload;                // with cpu_offload
   std::optional<ExchangeStream> exchanges;                 // with overlap_ep_comm
   std::optional<SharedExpertStream> shared_expert_stream;  // with shared_expert_overlap
   /// By chunk and microbatch: the forwards whose backward has not run.
@@ -335,6 +351,7 @@ ForwardPass TrainStep::State::pass_of(const Batch& batch, const order::Work& wor
                              ? at::Tensor()
                              : batch.expert_pull.at(static_cast<std::size_t>(work.microbatch)),
           .autocast = autocast,
+          .offload = offload && at::GradMode::is_enabled() ? &*offload : nullptr,
           .gather = gather.get(),
           .fp8_weights = fp8_weights ? &*fp8_weights : nullptr,
           .shared_expert_stream = shared_expert_stream ? &*shared_expert_stream : nullptr};
@@ -370,7 +387,9 @@ TrainStep::State::Outstanding TrainStep::State::forward(const Batch& batch, cons
   dropout.begin(m);
   recomputes.begin(m);
   if (received.defined()) received.requires_grad_(true);
+  if (offload) offload->begin();
   const at::Tensor output = run_chunk(batch, work, received);
+  if (offload) offload->finish();
   if (model.makes_loss(work.chunk)) note_loss(work, output);
   leave_fp8(Fp8Scaling::Direction::forward, work);
   return {received, output};
@@ -655,6 +674,9 @@ std::vector<NamedTensor> TrainStep::ledgers() {
     for (NamedTensor& tensor : state_->fp8_weights->tensors()) tensors.push_back(std::move(tensor));
   if (state_->used_scale.defined()) tensors.push_back({"loss_scale:applied", state_->used_scale});
   return tensors;
+}
+ActivationOffload* TrainStep::offload() const {
+  return state_->offload ? &*state_->offload : nullptr;
 }
 at::Tensor TrainStep::recompute_counter() { return state_->recomputes.counts(); }
 at::Tensor TrainStep::dropped() { return state_->experts.dropped(); }

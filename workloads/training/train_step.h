@@ -32,6 +32,7 @@ namespace graphproof::workloads {
 
 using fixtures::NamedTensor;
 
+class ActivationOffload;
 struct CachedTokens;
 
 /// The step and all state that it owns. Used by one thread; autograd may run backwards on its own
@@ -110,6 +111,8 @@ class TrainStep {
   const HostChecks& host_checks() const;
   const GradientReduction& reduction() const;
   at::Tensor recompute_counter();  // RecomputeLedger::counts()
+  /// Null without cpu_offload.
+  ActivationOffload* offload() const;
   /// [L] int64: assignments that were dropped for lack of capacity in the last step; undefined if
   /// the model is dense.
   at::Tensor dropped();

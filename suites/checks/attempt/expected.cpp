@@ -1,6 +1,7 @@
 #include "suites/checks/attempt/expected.h"
 
 #include <algorithm>
+#include <numeric>
 #include <sstream>
 
 #include "workloads/engine_traits/engine_traits.h"
@@ -142,6 +143,22 @@ std::vector<std::int64_t> rounded_weights(const Axes& axes, std::int64_t stage) 
     weights.resize(weights.size() + static_cast<std::size_t>(axes.integer("mtp_num_layers")),
                    of_transformer);
   return weights;
+}
+
+LinearLayers linear_layers(const Axes& axes, std::int64_t stage) {
+  const std::vector<std::int64_t> of_layers = rounded_weights(axes, stage);
+  const std::int64_t inner = std::accumulate(of_layers.begin(), of_layers.end(), std::int64_t{0});
+  if (stage < axes.integer("pp") - 1) return {inner, inner};
+  // The output layer, and a projection in front of each layer of prediction.
+  const std::int64_t predictions = axes.integer("mtp_num_layers"),
+                     weights = inner + 1 + predictions;
+  return {weights, weights + predictions};
+}
+
+std::int64_t offloaded_activations(const Axes& axes) {
+  const std::int64_t of_output =
+      axes.flag("tied_embeddings") ? 1 + axes.integer("mtp_num_layers") : 0;
+  return linear_layers(axes, 0).uses - of_output;
 }
 
 std::vector<std::int64_t> fp8_updates(const Axes& axes, std::int64_t stage) {

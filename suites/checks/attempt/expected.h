@@ -78,6 +78,18 @@ std::vector<RecomputedPart> recomputed_parts(const Axes& axes, bool last_stage =
 /// and the last layer of the model with axis first_last_layers_bf16.
 std::vector<std::int64_t> rounded_weights(const Axes& axes, std::int64_t stage);
 
+/// The linear layers of a stage without those of a vision encoder and without routers: how many
+/// weights they have, and how often a forward of a microbatch multiplies by one. Predictions use
+/// the output layer again.
+struct LinearLayers {
+  std::int64_t weights = 0, uses = 0;
+};
+LinearLayers linear_layers(const Axes& axes, std::int64_t stage);
+
+/// With axis cpu_offload: the activations that each microbatch copies to the host, one for each use
+/// of a linear layer. An output layer that shares the embedding is none.
+std::int64_t offloaded_activations(const Axes& axes);
+
 /// How often each chunk of a stage updates its scales of fp8 in a step, in its forward passes and
 /// then in its backward passes: once a microbatch, if one of its layers multiplies in fp8.
 std::vector<std::int64_t> fp8_updates(const Axes& axes, std::int64_t stage);

@@ -309,6 +309,15 @@ class RankScript {
                                   .reductions = updates,
                                   .scales = digest(0x66aa0000 + 0x100 * stage, step)});
     }
+    if (axes.flag("cpu_offload") && revision_ >= record::OffloadLine::kSince) {
+      const std::int64_t buffers = offloaded_activations(axes);
+      line(record::OffloadLine{.arm = arm,
+                               .step = step,
+                               .buffers = buffers,
+                               .pinned = buffers,
+                               .written = buffers,
+                               .fetched = buffers * plan_.microbatches});
+    }
     const std::int64_t experts = axes.integer("experts");
     if (experts == 0) return;
     constexpr std::int64_t kEach = 16, kOver = 3;
@@ -329,6 +338,22 @@ class RankScript {
                              .carried = carried,
                              .dropped = dropped,
                              .overflowed = overflowed});
+  }
+  /// The products of a step with autocast; none in a replay.
+  void products(const char* arm, std::int64_t step) {
+    const Axes& axes = attempt_.axes;
+    if (axes.text("autocast") == "none" || !plan_.trains ||
+        revision_ < record::ProductsLine::kSince)
+      return;
+    const bool replayed = arm == std::string_view("lockstep_graph") && step > plan_.first_replay;
+    const LinearLayers layers = linear_layers(axes, rank_ / (world_size_ / axes.integer("pp")));
+    const std::int64_t uses = axes.flag("autocast_cache") ? layers.weights : layers.uses;
+    line(record::ProductsLine{.arm = arm,
+                              .step = step,
+                              .in_16_bits = replayed ? 0 : 3 * layers.uses * plan_.microbatches,
+                              .in_32_bits = 0,
+                              .parameters = replayed ? 0 : layers.weights,
+                              .casts = replayed ? 0 : uses * plan_.microbatches});
   }
   std::string input(std::int64_t step) const {
     return step == plan_.capture_step || step == plan_.last_inputs_step ? "capture" : "fresh";
@@ -426,6 +451,7 @@ class RankScript {
       step("eager_a", k);
       hyperparameters("eager_a", k);
       ledgers("eager_a", k);
+      products("eager_a", k);
       if (plan_.trains && revision_ >= 14) between_ranks(k);
     }
     if (plan_.trains && revision_ >= 14 && parallel_ && attempt_.axes.text("precision") == "fp16")
@@ -805,7 +831,10 @@ class RankScript {
       if (k > 0 && plan_.trains) kept("lockstep_graph", k - 1);
       if (k == plan_.last_inputs_step && plan_.trains && revision_ >= 7)
         line(record::ScribbledLine{.arm = "lockstep_graph", .step = k, .bytes = 23 << 20});
-      for (const char* arm : {"lockstep_eager", "lockstep_graph"}) step(arm, k);
+      for (const char* arm : {"lockstep_eager", "lockstep_graph"}) {
+        step(arm, k);
+        products(arm, k);
+      }
       if (dropout) rng(k);
       if (k >= plan_.first_replay) {
         watched_replay("lockstep_graph", k);

@@ -84,7 +84,8 @@ enum class SideWork {
   gradient_reduction,
   parameter_gather,
   shared_expert,
-  token_exchange
+  token_exchange,
+  activation_offload
 };
 /// One of its two waits. fork: the side stream waits for the current stream. join: the current
 /// stream waits for the side stream.

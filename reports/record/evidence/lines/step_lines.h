@@ -613,10 +613,58 @@ struct StashLine {
   }
 };
 
+struct OffloadLine {
+  static constexpr std::int64_t kSince = 19;
+  static constexpr std::string_view kKind = "offload",
+                                    kDoc =
+                                        "What a step with offloaded activations copied to the host "
+                                        "and back. The host marks the buffers before the step.";
+  std::string arm;
+  std::int64_t step = 0;
+  std::int64_t buffers = 0, pinned = 0, written = 0, fetched = 0;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("arm", &OffloadLine::arm, "the arm", "lockstep_graph", kFilled);
+    field("step", &OffloadLine::step, "step of the arm, from 0", 2, kCount);
+    field("buffers", &OffloadLine::buffers, "host buffers of this rank", 8, kCount);
+    field("pinned", &OffloadLine::pinned, "those of them in pinned memory", 8, kCount);
+    field("written", &OffloadLine::written,
+          "those of them that lost their mark, because the device wrote them in this step", 8,
+          kCount);
+    field("fetched", &OffloadLine::fetched,
+          "activations that were copied back, counted on the device", 16, kCount);
+  }
+};
+
+struct ProductsLine {
+  static constexpr std::int64_t kSince = 19;
+  static constexpr std::string_view
+      kKind = "products",
+      kDoc =
+          "The matrix products that the host called in a step with autocast, eagerly or in a "
+          "capture, and the casts of parameters for them.";
+  std::string arm;
+  std::int64_t step = 0;
+  std::int64_t in_16_bits = 0, in_32_bits = 0, parameters = 0, casts = 0;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("arm", &ProductsLine::arm, "the arm", "lockstep_graph", kFilled);
+    field("step", &ProductsLine::step, "step of the arm, from 0", 2, kCount);
+    field("in_16_bits", &ProductsLine::in_16_bits, "products of numbers of 16 bits", 72, kCount);
+    field("in_32_bits", &ProductsLine::in_32_bits, "products of numbers of 32 bits", 0, kCount);
+    field("parameters", &ProductsLine::parameters, "parameters that were cast to 16 bits", 9,
+          kCount);
+    field("casts", &ProductsLine::casts, "how often a parameter was cast to 16 bits", 18, kCount);
+  }
+};
+
 /// The kinds of this file, in the order of the reference page.
-using StepKinds = Kinds<StepLine, CompareLine, DistancesLine, DivergenceLine, ReferenceLine,
-                        PaddingLine, RngLine, HyperparameterLine, RecomputeLine, ExpertsLine,
-                        ScheduleLine, Fp8WeightsLine, Fp8ScalingLine, BatchLine, SequencesLine,
-                        HeldLine, MasksLine, UpdatesLine, InfinityLine, StashLine>;
+using StepKinds =
+    Kinds<StepLine, CompareLine, DistancesLine, DivergenceLine, ReferenceLine, PaddingLine, RngLine,
+          HyperparameterLine, RecomputeLine, ExpertsLine, ScheduleLine, Fp8WeightsLine,
+          Fp8ScalingLine, BatchLine, SequencesLine, HeldLine, MasksLine, UpdatesLine, InfinityLine,
+          StashLine, OffloadLine, ProductsLine>;
 
 }  // namespace graphproof::record
