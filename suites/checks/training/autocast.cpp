@@ -24,7 +24,7 @@ struct Casts {
 Casts casts_of(const Axes& axes, std::int64_t stage) {
   const bool one_by_one =
       axes.text("dispatch") != "none" && axes.text("dispatch") != "drop_and_pad";
-  const bool encoder = axes.integer("encoder_layers") > 0;
+  const bool encoder = axes.text("model") == "vlm";
   const bool once = axes.text("recompute") == "none";
   return {.layers = linear_layers(axes, stage),
           .microbatches = axes.integer("microbatches"),
