@@ -65,13 +65,15 @@ void require_castable(const ModelConfig& config) {
 void require_offloadable(const ModelConfig& config, const Layout& layout) {
   if (layout.pp == 1 && !config.recompute.any() && config.experts == 0 &&
       config.encoder_layers == 0 && !config.grad_accumulation_fusion && !config.delay_wgrad &&
-      !is_fp8(config.precision))
+      !is_quantized(config.precision))
     return;
   throw std::invalid_argument(
       "activation offload: got a pipeline of " + std::to_string(layout.pp) +
       " stages, recompute, experts, images, weight gradients that are added elsewhere, or products "
-      "in fp8; want one stage and none of these; why: one set of host buffers has the inputs of "
-      "linear layers, in the order of one forward (R111, R112); next: leave these options out, or "
+      "in 8 or 4 bits; want one stage and none of these; why: one set of host buffers has the "
+      "inputs "
+      "of linear layers, in the order of one forward (R111, R112); next: leave these options out, "
+      "or "
       "set cpu_offload to false");
 }
 
