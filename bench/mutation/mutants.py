@@ -42,7 +42,7 @@ class Mutant:
 
 def is_row(mutant, row):
     """Whether a row of survivors.json means this mutant. A row names no line number, so that it
-    holds when other lines move."""
+    holds when other lines move; it means all changes of a file that look the same."""
     return all(getattr(mutant, key) == row[key]
                for key in ("file", "text", "kind", "before", "after"))
 
@@ -147,30 +147,22 @@ class _Writer:
     def _false(self, node):
         return self._constant(node, b"true")
 
-    def _case_statement(self, node):
-        value = node.child_by_field_name("value")
-        if value is None:
-            return self._children(node, True)
-        head = self.source[node.start_byte:value.end_byte]
-        out, at = [head], value.end_byte
+    def _behind(self, node, head):
+        """The text of `node`, unchanged up to the end of its child `head`."""
+        out, at = [self.source[node.start_byte:head.end_byte]], head.end_byte
         for child in node.children:
-            if child.start_byte < at:
-                continue
-            out += [self.source[at:child.start_byte], self.write(child, True)]
-            at = child.end_byte
+            if child.start_byte >= at:
+                out += [self.source[at:child.start_byte], self.write(child, True)]
+                at = child.end_byte
         return b"".join(out + [self.source[at:node.end_byte]])
+
+    def _case_statement(self, node):
+        label = node.child_by_field_name("value")
+        return self._behind(node, label) if label else self._children(node, True)
 
     def _if_statement(self, node):
         if self._text(node).startswith((b"if constexpr", b"if consteval")):
-            condition = node.child_by_field_name("condition")
-            head = self.source[node.start_byte:condition.end_byte]
-            out, at = [head], condition.end_byte
-            for child in node.children:
-                if child.start_byte < at:
-                    continue
-                out += [self.source[at:child.start_byte], self.write(child, True)]
-                at = child.end_byte
-            return b"".join(out)
+            return self._behind(node, node.child_by_field_name("condition"))
         return self._children(node, True)
 
     def _declaration(self, node):

@@ -119,15 +119,16 @@ class Mutants(unittest.TestCase):
 
 
 class Survivors(unittest.TestCase):
-    def test_every_row_means_one_change_of_the_tree_and_says_why_no_case_shows_it(self):
+    def test_every_row_means_changes_of_the_tree_and_says_why_no_case_shows_them(self):
         rows = json.loads((HERE / "survivors.json").read_text())["survivors"]
+        self.assertTrue(rows)
         found = []
         for file in sorted({row["file"] for row in rows}):
             found += [m for _, m in mutants.mutate(file, (ROOT / file).read_bytes(),
                                                    lambda m: None)[1]]
         for row in rows:
             with self.subTest(row=row):
-                self.assertEqual(sum(mutants.is_row(m, row) for m in found), 1)
+                self.assertTrue(any(mutants.is_row(m, row) for m in found))
                 self.assertGreater(len(row["why"]), 20)
 
     def test_tests_and_planted_faults_are_not_changed(self):

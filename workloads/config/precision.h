@@ -1,6 +1,5 @@
-// Mixed precision as in Megatron-LM with --bf16, --fp16, --fp8-format or --fp4-format.
-// Parameters, activations and their gradients have 16 bits.
-// The gradient of a parameter is added, microbatch by
+// Mixed precision as in Megatron-LM with --bf16, --fp16, --fp8-format or --fp4-format. Parameters,
+// activations and their gradients have 16 bits. The gradient of a parameter is added, microbatch by
 // microbatch, to an fp32 main gradient, which is reduced over ranks in fp32. The optimizer updates
 // an fp32 master copy of each parameter and then rounds it to the 16-bit parameter. Norms, softmax,
 // the router and the loss compute in fp32 and round their results. A captured graph therefore

@@ -71,10 +71,9 @@ void require_offloadable(const ModelConfig& config, const Layout& layout) {
       "activation offload: got a pipeline of " + std::to_string(layout.pp) +
       " stages, recompute, experts, images, weight gradients that are added elsewhere, or products "
       "in 8 or 4 bits; want one stage and none of these; why: one set of host buffers has the "
-      "inputs "
-      "of linear layers, in the order of one forward (R111, R112); next: leave these options out, "
-      "or "
-      "set cpu_offload to false");
+      "inputs of linear layers, in the order of one forward (R111, R112); next: leave these "
+      "options "
+      "out, or set cpu_offload to false");
 }
 
 ModelConfig checked(const ModelConfig& config, const Layout& layout) {
