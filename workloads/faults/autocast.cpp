@@ -69,24 +69,8 @@ class RecomputeOutside final : public FaultHooks {
   }
 };
 
-/// A setting of the model that does not reach its step.
-class SettingLost final : public FaultHooks {
- public:
-  explicit SettingLost(bool workloads::ModelConfig::* setting) : setting_(setting) {}
-  void plan_step(const StepPlan& plan) override { plan.config.*setting_ = false; }
-
- private:
-  bool workloads::ModelConfig::* setting_;
-};
-
 }  // namespace
 
-std::shared_ptr<FaultHooks> autocast_left_out() {
-  return std::make_shared<SettingLost>(&workloads::ModelConfig::autocast);
-}
-std::shared_ptr<FaultHooks> autocast_cache_left_off() {
-  return std::make_shared<SettingLost>(&workloads::ModelConfig::autocast_cache);
-}
 std::shared_ptr<FaultHooks> casts_of_the_warm_up_captured() {
   return std::make_shared<CastsOfWarmUp>();
 }

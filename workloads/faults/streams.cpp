@@ -148,12 +148,6 @@ std::shared_ptr<FaultHooks> missing(SideWork work, SideWait wait) {
   return std::make_shared<MissingWait>(work, wait);
 }
 
-/// The setting is lost on its way to the step.
-class NotOffloaded final : public FaultHooks {
- public:
-  void plan_step(const StepPlan& plan) override { plan.config.cpu_offload = false; }
-};
-
 }  // namespace
 
 /// The loader does not wait for the step that still reads the static inputs.
@@ -180,7 +174,6 @@ std::shared_ptr<FaultHooks> shared_expert_not_forked() {
 std::shared_ptr<FaultHooks> offloaded_copies_not_joined() {
   return missing(SideWork::activation_offload, SideWait::join);
 }
-std::shared_ptr<FaultHooks> activations_not_offloaded() { return std::make_shared<NotOffloaded>(); }
 std::shared_ptr<FaultHooks> gradient_stream_not_joined() {
   return std::make_shared<GradientsNotJoined>();
 }
