@@ -42,6 +42,7 @@ void judge_distance(Judgement& judgement, const RankFiles& files, const record::
     return;
   }
   // bound and max_abs are in the tensor's unit; max_abs / max_rel is its largest element.
+  const bool too_wide = bound * max_rel > widest * max_abs;
   if (max_abs > bound) {
     judgement.defect({.rank = files.rank,
                       .step = step,
@@ -50,14 +51,16 @@ void judge_distance(Judgement& judgement, const RankFiles& files, const record::
                                     worst.empty() ? "" : " in `" + worst + "`"),
                       .want = concat(bound, " at most: ", why),
                       .why = words.why});
-  } else if (bound * max_rel > widest * max_abs) {
-    judgement.defect(
-        {.rank = files.rank,
-         .step = step,
-         .what = concat("the bound on ", words.bounded, " is too wide to find a defect"),
-         .got = concat("a bound of ", bound * max_rel / max_abs, " of the largest element"),
-         .want = concat(widest, " at most"),
-         .why = "reordered sums cannot explain more"});
+  } else if (too_wide && max_rel > widest) {
+    judgement.defect({.rank = files.rank,
+                      .step = step,
+                      .what = concat(words.measured, " differ from ", words.reference,
+                                     " as far as a defect may move them"),
+                      .got = concat(max_rel, " of the largest element",
+                                    worst.empty() ? "" : " in `" + worst + "`"),
+                      .want = concat(widest, " at most, though ", why, " would explain ",
+                                     bound * max_rel / max_abs),
+                      .why = words.why});
   } else {
     judgement.confirm(files.rank);
   }

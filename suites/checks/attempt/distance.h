@@ -6,8 +6,9 @@
 
 namespace graphproof::checks {
 
-/// The largest bound that a line may have, as a share of a tensor's largest element. A larger bound
-/// would accept the distances that defects cause.
+/// The largest distance that passes, as a share of a tensor's largest element, however wide the
+/// bound of the line is: the bound grows with the depth of a model, and a larger one would accept
+/// the distances that defects cause.
 double widest_bound(const Axes& axes);
 
 /// The words for messages about a distance.
@@ -17,8 +18,8 @@ struct DistanceWords {
   std::string bounded;    // what the bound is on: "losses"
   std::string why;        // what a larger distance means
 };
-/// Reports a defect unless the distance is known and within its bound, and the bound is at most
-/// `widest`; confirms the rank otherwise.
+/// Reports a defect unless the distance is known and within both its bound and `widest`; confirms
+/// the rank otherwise.
 void judge_distance(Judgement& judgement, const RankFiles& files, const record::Distance& distance,
                     const DistanceWords& words, double widest,
                     std::optional<std::int64_t> step = std::nullopt);

@@ -16,10 +16,15 @@ TEST(WholeSequences, Rows) {
                   .change = [=](Attempt& a) { set(a, line, "max_abs", 0.4); },
                   .rank = 0,
                   .mentions = {"one pass over whole sequences", "attends to other tokens"}},
-                 {.name = "a bound that accepts anything",
-                  .change = [=](Attempt& a) { set(a, line, "bound", 9.0); },
+                 {.name = "as far as a defect, within a bound that accepts anything",
+                  .change =
+                      [=](Attempt& a) {
+                        set(a, line, "bound", 9.0);
+                        set(a, line, "max_abs", 0.4);
+                        set(a, line, "max_rel", 0.4);
+                      },
                   .rank = 0,
-                  .mentions = {"bound"}},
+                  .mentions = {"as far as a defect may move them"}},
                  {.name = "requests were left out",
                   .change = [=](Attempt& a) { set(a, line, "requests", 1); },
                   .rank = 0,

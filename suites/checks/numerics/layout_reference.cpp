@@ -17,7 +17,7 @@ constexpr std::array<std::string_view, 2> kCompared = {"loss", "grad"};
 }  // namespace
 
 /// Losses and gradients of the parallel eager arm are within their bound of the single-rank model,
-/// and the bound is no larger than reordered sums explain.
+/// and nearer than a defect may move them.
 record::CheckResult layout_reference(Judgement& judgement, const Attempt& attempt) {
   const double widest = widest_bound(attempt.axes);
   for (const RankFiles& files : attempt.ranks) {

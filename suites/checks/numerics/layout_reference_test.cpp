@@ -53,10 +53,16 @@ TEST(LayoutReference, Rows) {
                   .change = [=](Attempt& a) { set(a, losses, "bound", "inf"); },
                   .rank = 1,
                   .mentions = {"is unknown"}},
-                 {.name = "a bound that is too wide",
-                  .change = [=](Attempt& a) { set(a, losses, "bound", 3.0); },
+                 {.name = "as far as a defect, within a bound that is too wide",
+                  .change =
+                      [=](Attempt& a) {
+                        set(a, losses, "bound", 3.0);
+                        set(a, losses, "max_abs", 0.3);
+                        set(a, losses, "max_rel", 0.06);
+                      },
                   .rank = 1,
-                  .mentions = {"the bound on losses is too wide", "0.05 at most"}},
+                  .mentions = {"as far as a defect may move them", "0.06 of the largest element",
+                               "0.05 at most"}},
                  {.name = "no tensor",
                   .change = [=](Attempt& a) { set(a, losses, "tensors", 0); },
                   .rank = 1,
