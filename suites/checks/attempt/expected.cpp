@@ -48,22 +48,24 @@ Expected expected(const Axes& axes, StageEnds ends) {
   const std::int64_t layer_passes = result.layers / kinds * result.microbatches;
   const std::int64_t modules = axes.size("modules"), mamba = axes.holds("modules", "mamba") ? 1 : 0;
   // Axis modules: an empty set means the whole layer; otherwise each module is a part of every
-  // layer of its kind.
-  const std::int64_t parts = modules == 0               ? kinds
-                             : engine.one_graph_a_layer ? mamba + (modules > mamba ? 1 : 0)
-                                                        : modules;
-  const std::int64_t prediction_parts = modules == 0               ? 1
-                                        : engine.one_graph_a_layer ? (modules > mamba ? 1 : 0)
-                                                                   : modules - mamba;
+  // layer of its kind. Megatron-Core gives Transformer Engine one callable for the captured modules
+  // of a layer; subject transformer_engine gives it each of them.
+  const bool one_graph_a_layer = engine.one_graph_a_layer && axes.subject() != "transformer_engine";
+  const std::int64_t parts = modules == 0        ? kinds
+                             : one_graph_a_layer ? mamba + (modules > mamba ? 1 : 0)
+                                                 : modules;
+  const std::int64_t prediction_parts = modules == 0        ? 1
+                                        : one_graph_a_layer ? (modules > mamba ? 1 : 0)
+                                                            : modules - mamba;
   // The layers of a vision encoder are dense. A frozen one has no backward graphs.
   const bool sees = axes.text("model") == "vlm" && ends.first;
   const std::int64_t encoder_layers = sees ? axes.integer("encoder_layers") : 0;
   result.counted_layers = result.layers + predictions + encoder_layers;
   const std::int64_t dense =
       (axes.holds("modules", "attn") ? 1 : 0) + (axes.holds("modules", "mlp") ? 1 : 0);
-  const std::int64_t encoder_parts = modules == 0               ? 1
-                                     : engine.one_graph_a_layer ? std::min<std::int64_t>(dense, 1)
-                                                                : dense;
+  const std::int64_t encoder_parts = modules == 0        ? 1
+                                     : one_graph_a_layer ? std::min<std::int64_t>(dense, 1)
+                                                         : dense;
   const std::int64_t directions = axes.flag("freeze_vision_model") ? 1 : 2;
   if (engine.captures_modules())
     result.launches_per_step = 2 * parts * layer_passes +
