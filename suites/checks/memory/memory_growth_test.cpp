@@ -68,30 +68,77 @@ TEST(AllocatorSeries, Rows) {
       });
 }
 
+/// One block of 2 MiB more after each of these steps.
+auto rising(const char* what, std::int64_t first, std::int64_t last) {
+  return [=](Attempt& a) {
+    for (Line& line : a.ranks[1].evidence->lines)
+      if (line.kind == "memory" && text(line, "when") == "step" && *integer(line, "step") >= first)
+        line.fields[what] = line.fields.at(what).get<std::int64_t>() +
+                            (std::min(*integer(line, "step"), last) - first + 1) * (2 << 20);
+  };
+}
+
 // One more block at step 7, and at 8, of steps 4 to 10.
 TEST(AllocatorSeries, DroplessExpertsMayTakeABlockNowAndThen) {
   const json dropless = {
       {"impl", "local"},        {"modules", {"attn"}},     {"dp", 2},      {"ep", 2},
       {"microbatches", 2},      {"model", "moe"},          {"experts", 4}, {"topk", 2},
       {"dispatch", "dropless"}, {"dispatcher", "alltoall"}};
-  const auto rising_from = [](const char* what, std::int64_t first, std::int64_t last) {
-    return [=](Attempt& a) {
-      for (Line& line : a.ranks[1].evidence->lines)
-        if (line.kind == "memory" && text(line, "when") == "step" &&
-            *integer(line, "step") >= first)
-          line.fields[what] = line.fields.at(what).get<std::int64_t>() +
-                              (std::min(*integer(line, "step"), last) - first + 1) * (2 << 20);
-    };
-  };
   const auto judged = [&](const json& axes, const char* what, std::int64_t first,
                           std::int64_t last) {
-    return judge_one("D31.allocator_series", axes, rising_from(what, first, last)).result;
+    return judge_one("D31.allocator_series", axes, rising(what, first, last)).result;
   };
   EXPECT_EQ(judged(dropless, "reserved", 7, 8), record::Result::pass);
   EXPECT_EQ(judged(dropless, "reserved", 5, 7), record::Result::pass);
   EXPECT_EQ(judged(dropless, "reserved", 5, 8), record::Result::fail) << "in four of six";
   EXPECT_EQ(judged(dropless, "allocated", 7, 7), record::Result::fail);
   EXPECT_EQ(judged(kTwoRanks, "reserved", 7, 7), record::Result::fail);
+}
+
+// PyTorch's process groups give memory back when their stream has passed it.
+TEST(AllocatorSeries, ProcessGroupsMayTakeABlockNowAndThen) {
+  const json c10d = {{"impl", "manual"}, {"dp", 2}, {"microbatches", 2}, {"comm", "c10d"}};
+  const auto judged = [&](const char* what, std::int64_t first, std::int64_t last) {
+    return judge_one("D31.allocator_series", c10d, rising(what, first, last)).result;
+  };
+  EXPECT_EQ(judged("reserved", 7, 7), record::Result::pass);
+  EXPECT_EQ(judged("reserved", 5, 9), record::Result::fail);
+  EXPECT_EQ(judged("allocated", 7, 7), record::Result::fail);
+}
+
+// The modules of a real program keep tensors as long as the last microbatch's tokens were many.
+TEST(AllocatorSeries, DroplessExpertsOfARealProgramMayKeepMoreOrLess) {
+  const json dropless = {{"subject", "megatron_core"},
+                         {"impl", "transformer_engine"},
+                         {"layer_spec", "transformer_engine"},
+                         {"modules", {"attn"}},
+                         {"comm", "c10d"},
+                         {"dp", 2},
+                         {"ep", 2},
+                         {"microbatches", 2},
+                         {"model", "moe"},
+                         {"experts", 4},
+                         {"topk", 2},
+                         {"precision", "bf16"},
+                         {"dispatch", "dropless"},
+                         {"dispatcher", "alltoall"}};
+  // 512 bytes more after one step, or from one step on.
+  const auto judged = [&](std::int64_t first, std::int64_t last) {
+    return judge_one("D31.allocator_series", dropless,
+                     [=](Attempt& a) {
+                       for (Line& line : a.ranks[1].evidence->lines)
+                         if (line.kind == "memory" && text(line, "when") == "step" &&
+                             *integer(line, "step") >= first && *integer(line, "step") <= last)
+                           line.fields["allocated"] =
+                               line.fields.at("allocated").get<std::int64_t>() + 512;
+                     })
+        .result;
+  };
+  EXPECT_EQ(judged(6, 6), record::Result::pass);
+  EXPECT_EQ(judged(5, 100), record::Result::pass) << "no more than after a step before";
+  EXPECT_EQ(judge_one("D31.allocator_series", dropless, rising("allocated", 5, 100)).result,
+            record::Result::fail)
+      << "more after each step";
 }
 
 // Memory that the allocator took from the device is judged by the allocator's own series.
