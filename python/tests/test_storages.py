@@ -25,6 +25,9 @@ class Graph:
     def pool(self):
         return self._pool
 
+    def register_generator_state(self, generator) -> None:
+        pass
+
     def reset(self) -> None:
         pass
 
@@ -91,6 +94,17 @@ class PoolMemory(unittest.TestCase):
             later, _ = captured(lambda: outside + 1, pool)
             del outside
             self.assertEqual(len(later.operands().freed()), 1)
+
+
+class GeneratorsOfAGraph(unittest.TestCase):
+    def test_one_that_is_registered_twice_counts_once(self):
+        graph, other = ObservedGraph(), torch.Generator()
+        # PyTorch registers the default one itself; Megatron-Core's local graphs do so too.
+        for generator in (torch.default_generator, other, other):
+            graph.register_generator_state(generator)
+        graph.capture_begin()
+        graph.capture_end()
+        self.assertEqual(graph.info.generators, 2)
 
 
 if __name__ == "__main__":

@@ -49,6 +49,12 @@ class Observed:
     launches = 0        # in this process
 
 
+def default_generator():
+    """The generator that PyTorch registers with every graph."""
+    of_gpus = torch.cuda.default_generators  # empty until CUDA is in use, and with the stand-in
+    return of_gpus[torch.cuda.current_device()] if of_gpus else torch.default_generator
+
+
 def observed_class(base, census_of, pool_bytes, mark):
     """A subclass of `base`, torch.cuda.CUDAGraph or its stand-in, that reports to Observed.
 
@@ -62,12 +68,13 @@ def observed_class(base, census_of, pool_bytes, mark):
             # The template graph is kept, because its nodes can only be read from it.
             super().__init__(True)
             self.info, self.replays = None, 0
-            self._operands, self._extra_generators = None, 0
+            # The default generator is registered by PyTorch, and may be by the program again.
+            self._operands, self._generators = None, {default_generator()._cdata}
             self._begun = self._bytes_before = 0
             self._mark = None  # behind the latest launch
 
         def register_generator_state(self, generator):
-            self._extra_generators += 1
+            self._generators.add(generator._cdata)
             return super().register_generator_state(generator)
 
         def capture_begin(self, pool=None, capture_error_mode="global"):
@@ -77,7 +84,7 @@ def observed_class(base, census_of, pool_bytes, mark):
                 Observed.observer.before_capture(index)
             self._bytes_before = pool_bytes()
             self.info = GraphInfo(index=index, mode=capture_error_mode, pool=(),
-                                  generators=1 + self._extra_generators)
+                                  generators=len(self._generators))
             self._begun = time.monotonic()
             super().capture_begin(pool=pool, capture_error_mode=capture_error_mode)
             if Observed.notes_operands and not hasattr(self, "storages"):
