@@ -117,6 +117,23 @@ class Graphs(unittest.TestCase):
             self.run_until_replayed("compiled_code=host_scalar,graph_partition=true", wanted=2,
                                     launched=2)
 
+    def test_code_that_has_to_be_cut_is_compiled_in_every_arm(self):
+        # A cache hands the second arm what the first one has compiled, and counts nothing.
+        cut = case_of("compiled_code=host_scalar,graph_partition=true")
+        hits = []
+        for _ in range(2):
+            torch._dynamo.reset()
+            torch._dynamo.utils.counters.clear()
+            options = {name: value for name, value in compiled.options_of(cut, graphs=True).items()
+                       if not name.startswith("triton.")}
+            torch.compile(lambda x: x + 1, options=options)(torch.ones(3))
+            counters = torch._dynamo.utils.counters
+            hits.append((counters["inductor"]["fxgraph_cache_hit"],
+                         counters["aot_autograd"]["autograd_cache_hit"]))
+        self.assertEqual(hits, [(0, 0), (0, 0)])
+        self.assertNotIn("fx_graph_cache", compiled.options_of(case_of("compiled_code=plain"),
+                                                               graphs=True))
+
     def test_the_class_of_graphs_is_as_before_after_a_count(self):
         replay = torch.cuda.CUDAGraph.replay
         with self.assertRaisesRegex(RuntimeError, "ended"), compiled.launches():

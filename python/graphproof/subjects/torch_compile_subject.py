@@ -29,9 +29,17 @@ PASSES_UNTIL_REPLAY = 3
 SCALAR_STEP = 0.125
 
 
+def is_cut(case: Case) -> bool:
+    """Whether the compiler has to cut the code: code of one piece is cut by nothing; a scalar of
+    the host has to be cut out."""
+    return case.axis("compiled_code", "plain") == "host_scalar"
+
+
 def options_of(case: Case, graphs: bool) -> dict:
     """The options of torch.compile that the case's axes stand for."""
-    return {"triton.cudagraphs": graphs,
+    # What code is cut into is counted where it is compiled, and not where a cache has it.
+    cut = {"fx_graph_cache": False} if graphs and is_cut(case) else {}
+    return {**cut, "triton.cudagraphs": graphs,
             "triton.cudagraph_trees": case.axis("graph_trees", "on") == "on",
             "graph_partition": bool(case.axis("graph_partition", False)),
             # Every arm and rank has to take the same kernels, whatever a measurement says.
@@ -173,8 +181,7 @@ class CompilersGraphs:
             # Such graphs know the parameters of one model, and would be taken for another's.
             torch._dynamo.reset()
         self._launches_wanted = launches_wanted
-        # Code of one piece is cut by nothing; a scalar of the host has to be cut out.
-        self._is_cut = case.axis("compiled_code", "plain") == "host_scalar"
+        self._is_cut = is_cut(case)
         self._skipped, self._cut = counted("cudagraph_skips"), counted("cudagraph_partitions")
         self.compiled = torch.compile(model, options=options_of(case, graphs=True))
 
