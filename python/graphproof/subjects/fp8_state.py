@@ -1,4 +1,65 @@
-"""What Transformer Engine keeps of FP8 in places of the process when models have gone."""
+"""What Transformer Engine keeps of FP8 in places of the process."""
+
+import dataclasses
+import functools
+
+from graphproof.subject import Captured
+
+
+class Fp8State:
+    """What Transformer Engine keeps of FP8 in one place of the process, apart for each arm.
+
+    It lists the amax histories and scales of all modules there, and updates those of all models at
+    once. Of two arms that run in turn, the one with graphs would capture the updates of both. A
+    version that keeps them elsewhere is left as it is.
+    """
+
+    def __init__(self, used: bool):
+        """`used`: whether the case has FP8; without it nothing is imported."""
+        self._used, self._own = used, None
+        self._outside = []
+
+    def __enter__(self) -> None:
+        if not self._used:
+            return
+        from transformer_engine.pytorch.quantization import FP8GlobalStateManager as manager
+        outside = getattr(manager, "quantization_state", None)
+        self._outside.append(outside)
+        if outside is None:
+            return
+        if self._own is None:
+            self._own = type(outside)()
+        manager.quantization_state = self._own
+
+    def __exit__(self, *unused) -> None:
+        if not self._used:
+            return
+        from transformer_engine.pytorch.quantization import FP8GlobalStateManager as manager
+        outside = self._outside.pop()
+        if outside is None:
+            return
+        self._own = manager.quantization_state
+        manager.quantization_state = outside
+
+    def of(self, function):
+        """`function`, run with the state of this arm."""
+        @functools.wraps(function)
+        def inside(*args, **kwargs):
+            with self:
+                return function(*args, **kwargs)
+        return inside
+
+    def of_capture(self, capture):
+        """`capture`, a function that returns Captured or None; both it and what it captured run
+        with the state of this arm."""
+        @functools.wraps(capture)
+        def inside(*args):
+            with self:
+                captured: Captured | None = capture(*args)
+            return captured and dataclasses.replace(
+                captured, step=self.of(captured.step), close=self.of(captured.close),
+                leave=self.of(captured.leave))
+        return inside
 
 
 def forget_fp8_state() -> None:

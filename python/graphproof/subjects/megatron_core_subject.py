@@ -19,7 +19,7 @@ from graphproof.message import Error
 from graphproof.subject import Captured, Subject, gradient_of
 from graphproof.subjects import megatron_core_checkpoint as checkpoint
 from graphproof.subjects import megatron_core_config as translated
-from graphproof.subjects.fp8_state import forget_fp8_state
+from graphproof.subjects.fp8_state import Fp8State, forget_fp8_state
 from graphproof.subjects.training import accept_streams_of_accumulators
 from graphproof.subjects.translation import require
 
@@ -461,6 +461,7 @@ def build(case: Case) -> Subject:
             dispatcher=("none", "alltoall", "allgather"))
     from megatron.core.transformer import cuda_graphs
     training = MegatronTraining(case)
+    fp8 = Fp8State(used=case.precision in translated.RECIPES)
     inner = optimizer_of_torch(training.optimizer)
     unobserved = {
         "D08.masks": "Megatron-Core draws dropout in functions of its own",
@@ -472,18 +473,19 @@ def build(case: Case) -> Subject:
     if case.overlap_grad_reduce:
         unobserved["D43.overlapped_reduction"] = \
             "Megatron-Core does not tell when the reduction of a bucket began"
-    return Subject(model=nn.ModuleList(training.chunks), step=training.step, batch=training.batch,
-                   optimizer=inner, layers=layers_of(training.chunks), capture=training.capture,
-                   graphs=(), generators=tracked_generators, gradient_read=training.gradient_read,
+    return Subject(model=nn.ModuleList(training.chunks), step=fp8.of(training.step),
+                   batch=training.batch, optimizer=inner, layers=layers_of(training.chunks),
+                   capture=fp8.of_capture(training.capture), graphs=(), generators=tracked_generators, gradient_read=training.gradient_read,
                    keeps_masks=False, compared_buffers=is_bias_of_a_router, exclusive=True,
                    unobserved=unobserved,
                    # A stage has as many graphs of a layer as microbatches are between their
                    # forward and backward pass: more on the first one than on the last.
                    captures_alike=case.pp == 1 or case.impl != "local",
                    layer_methods=ways_through_a_layer(case),
-                   warming_up=cuda_graphs.is_graph_warmup, evaluate=training.evaluate,
-                   capture_evaluation=training.capture_evaluation, save=training.save,
-                   load=training.load, close=training.close)
+                   warming_up=cuda_graphs.is_graph_warmup, evaluate=fp8.of(training.evaluate),
+                   capture_evaluation=fp8.of_capture(training.capture_evaluation),
+                   save=fp8.of(training.save), load=fp8.of(training.load),
+                   close=fp8.of(training.close))
 
 
 def is_bias_of_a_router(buffer: str) -> bool:

@@ -14,7 +14,7 @@ from torch import nn
 
 from graphproof.case import Case
 from graphproof.subject import Captured, Subject
-from graphproof.subjects.fp8_state import forget_fp8_state
+from graphproof.subjects.fp8_state import Fp8State, forget_fp8_state
 from graphproof.subjects.gpt import DROPOUT, make_batch
 from graphproof.subjects.torch_subject import graphs_made
 from graphproof.subjects.training import Training, accept_streams_of_accumulators
@@ -193,13 +193,14 @@ def build(case: Case) -> Subject:
             precision=("fp32", "bf16", "fp8_delayed", "fp8_current"), recompute="none",
             overlap_grad_reduce=False)
     training = TeTraining(case)
+    fp8 = Fp8State(used=training.recipe is not None)
     unobserved = {
         "D08.masks": "Transformer Engine draws dropout in kernels of its own",
         "D05.operands_alive": "Transformer Engine calls its kernels past PyTorch's operators",
         "D37.modules_warmed_up": "Transformer Engine warms its layers up by itself"}
     if case.fp8_weights:
         unobserved["D39.fp8_weights"] = "Transformer Engine does not count its copies of weights"
-    return Subject(model=training.model, step=training.step, optimizer=training.optimizer,
+    return Subject(model=training.model, step=fp8.of(training.step), optimizer=training.optimizer,
                    batch=lambda step: make_batch(case, step), layers=training.layers,
-                   capture=training.capture, keeps_masks=False, compared_buffers=lambda name: False,
-                   unobserved=unobserved, close=training.close)
+                   capture=fp8.of_capture(training.capture), keeps_masks=False, compared_buffers=lambda name: False,
+                   unobserved=unobserved, close=fp8.of(training.close))
