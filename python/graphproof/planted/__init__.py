@@ -70,6 +70,7 @@ FAULTS = {
     "M306": steps.captured_evaluation_with_dropout,
     "M307": steps.decoded_keys_not_kept,
     "M308": megatron_core.mcore_validation_with_dropout,
+    "M450": megatron_core.mcore_delayed_gradients_added_early,
     "M340": steps.memory_pinned_by_another_thread,
     "M341": steps.autocast_missing_at_replay,
     "M342": steps.workspace_shared_by_graphs,

@@ -1,6 +1,7 @@
 """Faults in Megatron-Core: its graph of an iteration, its graphs of layers, and what feeds them.
 Their places are those of version 0.19.2; `changed` and `replaced` refuse another."""
 
+import dataclasses
 import functools
 
 import torch
@@ -103,3 +104,15 @@ def mcore_gradients_not_reduced() -> None:
 def mcore_gather_hooks_not_called() -> None:
     changed("megatron.core.transformer.module", "GraphableMegatronModule._te_cuda_graph_replay",
             "hook(*hook_args)", "pass")
+
+
+def mcore_delayed_gradients_added_early() -> None:
+    def untold(function):
+        @functools.wraps(function)
+        def __init__(self, config, ddp_config, *args, **kwargs):
+            told = dataclasses.replace(ddp_config, delay_wgrad_compute=False)
+            function(self, config, told, *args, **kwargs)
+        return __init__
+
+    replaced("megatron.core.distributed.distributed_data_parallel",
+             "DistributedDataParallel.__init__", untold)
