@@ -95,8 +95,8 @@ class NewProcess:
         raise self._error(f"no word for {silence_s * 1000:.0f} ms")
 
     def end(self) -> None:
-        """Has the process end if its work was not asked for, and waits for its end. Error if it does
-        not come, or is not one of its own accord."""
+        """Has the process end if its work was not asked for, and waits for its end. Error if it
+        does not come, or is not one of its own accord."""
         self._connection.close()
         limit = time.monotonic() + END_S
         while (ended := os.waitpid(self.pid, os.WNOHANG))[0] == 0:
