@@ -103,3 +103,15 @@ def mcore_gradients_not_reduced() -> None:
 def mcore_gather_hooks_not_called() -> None:
     changed("megatron.core.transformer.module", "GraphableMegatronModule._te_cuda_graph_replay",
             "hook(*hook_args)", "pass")
+
+
+def mcore_resume_from_rounded_weights() -> None:
+    def rounded(function):
+        @functools.wraps(function)
+        def load_state_dict(optimizer, state_dict):
+            function(optimizer, state_dict)
+            optimizer.reload_model_params()
+        return load_state_dict
+
+    replaced("megatron.core.optimizer.optimizer",
+             "Float16OptimizerWithFloat16Params.load_state_dict", rounded)
