@@ -101,7 +101,16 @@ TEST(SubjectsTest, WhatASubjectCannotDoIsSkippedWithItsReason) {
             Reasons{"shape_buckets=2: steps of changing lengths are built for torch and "
                     "reference alone"});
   EXPECT_EQ(missing("subject=torch_compile,impl=full_iteration,schedule=resume"),
-            Reasons{"schedule=resume: for this subject only training and decoding are built"});
+            Reasons{"schedule=resume, resume_in=same_process: for this subject only training, a "
+                    "resumed job in a new process and decoding are built"});
+  EXPECT_EQ(missing("subject=torch_compile,impl=callables,schedule=resume,resume_in=new_process,"
+                    "steps=7"),
+            Reasons{});
+  EXPECT_EQ(missing("subject=torch,impl=full_iteration,resume_in=new_process,steps=7"),
+            Reasons{"resume_in=new_process, schedule=train: only a job that resumes has a second "
+                    "process"});
+  EXPECT_EQ(missing("impl=manual,schedule=resume,resume_in=new_process,steps=7").size(), 1u)
+      << "graphproof's own ranks have no second process";
   EXPECT_EQ(missing("subject=torch,impl=full_iteration,recompute=full(block,1),dropout=true"),
             Reasons{"recompute=full(block,1), dropout=true, impl=full_iteration: "
                     "torch.utils.checkpoint reads and sets the state of a generator, which no "

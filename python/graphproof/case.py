@@ -75,8 +75,14 @@ class Case:
     @property
     def resume_step(self) -> int:
         """The first step after the checkpoint: the resumed job has time for its warm-up and one
-        replay."""
-        return self.steps - self.first_replay - 1
+        replay, or two in a new process, which loads it once only: the first replay has the inputs
+        of its capture."""
+        return self.steps - self.first_replay - (2 if self.resumes_in_new_process else 1)
+
+    @property
+    def resumes_in_new_process(self) -> bool:
+        return self.schedule == "resume" and \
+            self.axis("resume_in", "same_process") == "new_process"
 
     @property
     def stage_layers(self) -> int:

@@ -14,6 +14,8 @@ import signal
 import sys
 import time
 import traceback
+from dataclasses import replace
+from functools import partial
 
 from graphproof import phase
 from graphproof.batch import Batch, BatchCase, Place, read_batch, this_place
@@ -29,6 +31,9 @@ SETTINGS = {
     "CUBLAS_WORKSPACE_CONFIG": ":4096:8",
     # Megatron-Core refuses attention of Transformer Engine in its deterministic mode without it.
     "NVTE_ALLOW_NONDETERMINISTIC_ALGO": "0",
+    # Without it Transformer Engine refuses to load scales of FP8, which lie in a checkpoint as a
+    # pickle. A job that resumes loads a checkpoint of its own case.
+    "NVTE_ALLOW_UNSAFE_PICKLE_EXTRA_STATE": "1",
     # The default is a new folder in /tmp, which is taken for a leftover of the case.
     "TORCHINDUCTOR_CACHE_DIR": os.path.expanduser("~/.cache/graphproof/torchinductor"),
     # More threads are processes of PyTorch's compiler, which outlive the case.
@@ -62,15 +67,16 @@ def keep_large_blocks_out_of_the_heap() -> None:
 
 
 class BatchRun:
-    """A batch on this rank. Used from one thread."""
+    """A batch on this rank. Used from one thread. `new_processes`: those of cases that need one, by
+    id. A process of theirs writes no heartbeats."""
 
-    def __init__(self, batch: Batch, place: Place):
+    def __init__(self, batch: Batch, place: Place, new_processes: dict, heartbeats: bool = True):
         from graphproof.heartbeat import HeartbeatWriter
         from graphproof.rank_log import RankLog
         from graphproof.world import World
-        self.batch, self.place = batch, place
+        self.batch, self.place, self.new_processes = batch, place, new_processes
         self.log = RankLog(batch.log_folder, place.rank)
-        self.heartbeat = HeartbeatWriter(batch.heartbeat_fifo, place.rank)
+        self.heartbeat = HeartbeatWriter(batch.heartbeat_fifo, place.rank) if heartbeats else None
         self.world = World(batch, place)
         self.device = None
 
@@ -100,6 +106,8 @@ class BatchRun:
         for number, listed in enumerate(self.batch.cases):
             if not self._run_case(listed, last=number + 1 == len(self.batch.cases)):
                 self._end_after_failure()
+        for unused in self.new_processes.values():
+            unused.end()
         self.world.leave_group()
         self.heartbeat.bye()
         return EXIT_DONE
@@ -153,6 +161,26 @@ class BatchRun:
         os._exit(EXIT_CASE_FAILED)
 
 
+def resume_in_new_process(batch: Batch, place: Place, listed: BatchCase, scope) -> None:
+    """The work of the new process of a case. Its process group is not that of its rank."""
+    from graphproof.case_run import folder_of, resume
+    folder = folder_of(batch, listed)
+    own = replace(batch, store=os.path.join(folder, "store"))
+    resume(BatchRun(own, place, {}, heartbeats=False), listed, folder, scope)
+
+
+def new_processes(batch: Batch, place: Place) -> dict:
+    """Case id -> the process in which a job of it resumes, of the cases that need one. Forked now,
+    because this process may not do so once it has threads or CUDA."""
+    from graphproof.new_process import NewProcess
+    made = {}
+    for listed in batch.cases:
+        if listed.axes.get("resume_in") == "new_process":
+            made[listed.id] = NewProcess(partial(resume_in_new_process, batch, place, listed),
+                                         list(made.values()))
+    return made
+
+
 def run_batch_file(file: str) -> int:
     """Runs a batch file on this rank and returns the exit code."""
     place = this_place()
@@ -166,7 +194,7 @@ def run_batch_file(file: str) -> int:
         # NCCL takes ranks that share a GPU for duplicates unless they look like other hosts.
         os.environ["NCCL_HOSTID"] = \
             f"graphproof-sharer-{place.local_rank // place.shared_gpus}"
-    return BatchRun(batch, place).run()
+    return BatchRun(batch, place, new_processes(batch, place)).run()
 
 
 def main(arguments: list) -> int:

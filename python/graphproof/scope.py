@@ -32,7 +32,7 @@ class RefusedByCode(Exception):
 
 
 class CaseFailure(Exception):
-    """This rank met an error. Its evidence has it."""
+    """This rank met an error. Its evidence has it, and its peers know."""
 
 
 def error_type(error: BaseException) -> tuple:
@@ -75,6 +75,16 @@ def beginning_of(error: BaseException) -> str:
     caller = f", called by {_shown(own[-1])}" if own and own[-1] is not frames[-1] else ""
     text = str(first).partition("\n")[0]
     return f"it began with {type(first).__name__}: {text} at {place_of(first)}{caller}"
+
+
+def described(error: BaseException) -> tuple:
+    """What the `error` line says of an error: library, code, place and message."""
+    kind, code = error_type(error)
+    message = str(error)
+    if not isinstance(error, Error):
+        message = "; ".join(part for part in (f"{type(error).__name__}: {error}",
+                                              beginning_of(error)) if part)
+    return kind, code, place_of(error), message
 
 
 class CaseScope:
@@ -140,14 +150,20 @@ class CaseScope:
 
     def report(self, error: BaseException) -> int:
         """Writes the error and returns its code for a vote."""
-        kind, code = error_type(error)
-        message = str(error)
-        if not isinstance(error, Error):
-            message = "; ".join(part for part in (f"{type(error).__name__}: {error}",
-                                                  beginning_of(error)) if part)
+        return self._write_error(*described(error))
+
+    def _write_error(self, kind: str, code: int, call: str, message: str) -> int:
         self.write("error", phase=self.phase, arm=self.arm, step=self.step, type=kind, code=code,
-                   call=place_of(error), message=message)
+                   call=call, message=message)
         return code or CODE_WITHOUT_NUMBER
+
+    def fail(self, *description) -> None:
+        """Writes an error of another process of this rank, as described() has it, votes for it, and
+        raises CaseFailure."""
+        code = self._write_error(*description)
+        if not self._failure_voted:
+            self.vote(code)
+        raise CaseFailure(description[-1])
 
     def _refused(self, error: BaseException) -> str | None:
         """The rule in whose words the code refused while it was set up or captured, if any."""
@@ -161,7 +177,7 @@ class CaseScope:
         self._boundary = boundary
         try:
             work()
-        except PeerFailure:
+        except (PeerFailure, CaseFailure):
             raise
         except (Exception, SystemExit) as error:
             rule = self._refused(error)

@@ -83,6 +83,9 @@ class Subject:
     capture_evaluation -- capture_evaluation(batch) -> Captured of it, for impl full_iteration.
     save, load -- save() -> a checkpoint of parameters, optimizer and loss scale; load(checkpoint)
                   puts it back without moving any tensor, for axis schedule resume.
+    checkpoint, restore -- checkpoint(folder) writes files from which restore(folder) puts a subject
+                  that was built anew, in another process, where this one was, for axis resume_in.
+                  All ranks call both. Without them they are the state_dict of model and optimizer.
     close      -- called once at the end of an arm, after the graphs were dropped.
     """
     model: torch.nn.Module
@@ -107,6 +110,8 @@ class Subject:
     capture_evaluation: Callable | None = None
     save: Callable | None = None
     load: Callable | None = None
+    checkpoint: Callable | None = None
+    restore: Callable | None = None
     skipped: Callable = lambda: 0
     loss_scale: Callable = lambda: None
     used_scale: Callable = lambda: 0.0

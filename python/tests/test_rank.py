@@ -27,6 +27,11 @@ CLEAN = (
     "impl=callables,schedule=train-eval-train,dropout=true,capture_mode=global",
     "impl=manual,schedule=resume,optimizer=adam,dropout=true",
     "impl=full_iteration,schedule=resume,precision=fp16",
+    "impl=manual,schedule=resume,resume_in=new_process,steps=7,optimizer=adam,dropout=true,"
+    "optimizer_kernels=fused",
+    "impl=full_iteration,schedule=resume,resume_in=new_process,steps=7,precision=fp16",
+    "impl=callables,schedule=resume,resume_in=new_process,steps=5,warmup_steps=1,dropout=true,"
+    "capture_mode=global",
     "impl=manual,schedule=decode,precision=bf16",
     "impl=full_iteration,microbatches=2,shape_buckets=2,warmup_steps=1,optimizer=adam",
     "impl=callables,capture_mode=global,microbatches=2,shape_buckets=1,precision=bf16",
@@ -83,8 +88,9 @@ class CleanCases(Judged):
 
     def test_two_ranks_with_and_without_ddp(self):
         batch = self.batch(("impl=manual,dp=2,comm=c10d,optimizer_kernels=fused,microbatches=2",
-                            "impl=none,dp=2,comm=c10d,overlap_grad_reduce=true,microbatches=2"),
-                           world_size=2)
+                            "impl=none,dp=2,comm=c10d,overlap_grad_reduce=true,microbatches=2",
+                            "impl=manual,dp=2,comm=c10d,optimizer_kernels=fused,dropout=true,"
+                            "schedule=resume,resume_in=new_process,steps=7"), world_size=2)
         self.assertEqual(batch.run(), [0, 0], batch.log()[-2000:])
         self.assert_clean(batch, frozenset({"D25.collective_ledger", "D53.layout_reference",
                                             "D28.effective_config"}))
@@ -225,7 +231,8 @@ class Scripts(Judged):
 
     def test_the_template_runs_and_no_check_fails(self):
         batch = self.batch(("subject=script,impl=manual,microbatches=2",
-                            "subject=script,impl=none"))
+                            "subject=script,impl=manual,schedule=resume,resume_in=new_process,"
+                            "steps=7", "subject=script,impl=none"))
         self.assertEqual(batch.run(self.script(self.template())), [0], batch.log()[-2000:])
         self.assert_clean(batch)
 

@@ -1,6 +1,7 @@
 """What other schedules than train ask of an arm: evaluation by a library that captures it by
 itself, and a resumed job where graphs of one arm must go before another one captures."""
 
+import itertools
 import types
 import unittest
 from unittest import mock
@@ -104,28 +105,34 @@ class Order(unittest.TestCase):
 
 class Resumed(unittest.TestCase):
     def test_arms_of_an_exclusive_library_end_before_the_job_that_resumes(self):
-        for exclusive in (True, False):
-            alive, closed, kept = [], [], []
+        for exclusive, in_new_process in itertools.product((True, False), (True, False)):
+            alive, closed, kept, arms = [], [], [], []
 
-            def made(parts, name, graphs, free, exclusive=exclusive, closed=closed):
-                arm = mock.MagicMock()
-                arm.subject.exclusive = exclusive
-                arm.close = lambda: closed.append(name)
-                return arm
+            def made(parts, name, graphs, free, exclusive=exclusive, closed=closed, arms=arms):
+                arms.append(mock.MagicMock())
+                arms[-1].subject.exclusive = exclusive
+                arms[-1].close = lambda: closed.append(name)
+                return arms[-1]
 
             case = types.SimpleNamespace(steps=2, schedule="resume", resume_step=1)
             device = types.SimpleNamespace(overwrite_free_memory=lambda: 0)
-            parts = types.SimpleNamespace(case=case, scope=Lines(), device=device)
+            resumption = types.SimpleNamespace(folder="here") if in_new_process else None
+            parts = types.SimpleNamespace(case=case, scope=Lines(), device=device,
+                                          new_process=resumption)
             inputs = [types.SimpleNamespace(word="fresh")] * 3
+            runs = "run_in_new_process" if in_new_process else "run_resumed"
             with mock.patch.object(order, "Arm", made), \
                     mock.patch.object(order, "write_comparison"), \
                     mock.patch.object(order.History, "add"), \
-                    mock.patch.object(order, "run_resumed",
+                    mock.patch.object(order, runs,
                                       lambda *_, kept=kept, alive=alive: alive.append(len(kept))):
                 order.run_lockstep(parts, inputs, kept)
-            with self.subTest(exclusive=exclusive):
+            with self.subTest(exclusive=exclusive, in_new_process=in_new_process):
                 self.assertEqual(alive, [0 if exclusive else 2])
                 self.assertEqual(closed, ["lockstep_eager", "lockstep_graph"] if exclusive else [])
+                self.assertEqual(arms[1].checkpoint.mock_calls,
+                                 [mock.call("here")] if in_new_process else [])
+                self.assertEqual(arms[1].save.call_count, 0 if in_new_process else 1)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import torch
 
-from graphproof import phase
+from graphproof import checkpoint, phase
 from graphproof.arms.counting import DropoutMasks, LayerCounters
 from graphproof.arms.observer import ArmObserver
 from graphproof.case import Case
@@ -45,6 +45,7 @@ class Parts:
     case: Case
     build: object  # build(case) -> Subject
     stream: object  # where everything of the case runs and is captured
+    new_process: object = None  # case_run.Resumption, if a job resumes in a process of its own
     drops: Drops = field(default_factory=Drops)
 
 
@@ -163,6 +164,29 @@ class Arm:
         """Loads a checkpoint, also under live graphs."""
         self.subject.load(saved["subject"])
         self._states = dict(saved["generators"])
+
+    def checkpoint(self, folder: str) -> None:
+        """Writes a checkpoint of the subject, of the generators' states and of the step, after the
+        last step."""
+        rank, subject = self.parts.case.rank, self.subject
+        checkpoint.write(folder, rank, "job", {"next_step": self.index + 1,
+                                               "generators": dict(self._states)})
+        if subject.checkpoint is not None:
+            subject.checkpoint(folder)
+        else:
+            checkpoint.save_states(folder, rank, model=subject.model, optimizer=subject.optimizer)
+
+    def restore(self, folder: str) -> int:
+        """Loads a checkpoint that another process has written, ahead of the first step, and returns
+        the number of the next step."""
+        rank, subject = self.parts.case.rank, self.subject
+        if subject.restore is not None:
+            subject.restore(folder)
+        else:
+            checkpoint.load_states(folder, rank, model=subject.model, optimizer=subject.optimizer)
+        job = checkpoint.read(folder, rank, "job")
+        self._states = job["generators"]
+        return job["next_step"]
 
     # ---- steps
 

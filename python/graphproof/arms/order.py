@@ -5,7 +5,7 @@ import time
 from graphproof import phase
 from graphproof.arms.arm import Arm, Parts, write_comparison
 from graphproof.arms.resident import resident_bytes
-from graphproof.arms.schedules import run_evaluation, run_resumed
+from graphproof.arms.schedules import run_evaluation, run_in_new_process, run_resumed
 
 # About as long as the host needs for an eager step of a small model, and for its replay.
 EAGER_DELAY_MS, REPLAY_DELAY_MS = 10.0, 6.0
@@ -84,13 +84,19 @@ def run_lockstep(parts: Parts, inputs: list, kept: list) -> History:
         if not last:
             history.add(right)
         if schedule == "resume" and step + 1 == parts.case.resume_step:
-            saved = graph.save()
+            if parts.new_process is not None:
+                graph.checkpoint(parts.new_process.folder)
+            else:
+                saved = graph.save()
         if schedule == "train-eval-train" and step + 1 == parts.case.evaluation_step:
             run_evaluation(parts, eager, graph)
     graph.vote_if_not_captured()
     if saved is not None:
         drop_exclusive(kept)
         run_resumed(parts, inputs, history, saved)
+    elif parts.new_process is not None:
+        drop_exclusive(kept)
+        run_in_new_process(parts, history)
     return history
 
 

@@ -1,10 +1,12 @@
 """What schedules other than train add to lockstep: evaluation between two steps, and a job that
 resumes from a checkpoint."""
 
+import os
+
 import torch
 
-from graphproof import phase
-from graphproof.arms.arm import Arm, Parts, write_comparison
+from graphproof import checkpoint, phase
+from graphproof.arms.arm import Arm, Parts, make_inputs, write_comparison
 from graphproof.device.observed_graph import Observed
 from graphproof.digest import on_host
 from graphproof.poison import canary_words, poison
@@ -110,16 +112,50 @@ def run_resumed(parts: Parts, inputs: list, history, saved: dict) -> None:
     parts.scope.boundary(phase.CAPTURE)
     for name in ("resumed", "loaded"):
         arm.load(saved)
-        for index in range(case.resume_step, case.steps):
-            arm.run(index, inputs[index])
-            parts.device.synchronize()
-            left = history.at(index)
-            if left is not None:
-                parts.scope.enter(phase.COMPARE, arm.name, index)
-                write_comparison(parts, "lockstep_graph", name, name, index, inputs[index].word,
-                                 left, on_host(arm.outputs()))
+        _go_on(parts, arm, name, case.resume_step, inputs, history.at)
     parts.scope.write("resumed", arm="resumed", step=case.resume_step,
                       replays=arm.observer.replays)
+    _end(parts, arm)
+
+
+def _go_on(parts: Parts, arm: Arm, name: str, first: int, inputs: list, result_of) -> None:
+    """Runs the steps from `first` on, and compares each with result_of(step), unless that is
+    None."""
+    for index in range(first, parts.case.steps):
+        arm.run(index, inputs[index])
+        parts.device.synchronize()
+        left = result_of(index)
+        if left is not None:
+            parts.scope.enter(phase.COMPARE, arm.name, index)
+            write_comparison(parts, "lockstep_graph", name, name, index, inputs[index].word, left,
+                             on_host(arm.outputs()))
+
+
+def _end(parts: Parts, arm: Arm) -> None:
     arm.vote_if_not_captured()
-    parts.scope.enter(phase.TEARDOWN_GRAPH, arm.name, case.steps)
+    parts.scope.enter(phase.TEARDOWN_GRAPH, arm.name, parts.case.steps)
     arm.close()
+
+
+def run_in_new_process(parts: Parts, history) -> None:
+    """Has the checkpoint of this case loaded by a job in a new process (resume_from_files), whose
+    steps are compared with those in `history`."""
+    case, resumption = parts.case, parts.new_process
+    results = {step: history.at(step) for step in range(case.resume_step, case.steps)}
+    checkpoint.write(resumption.folder, case.rank, "results", results)
+    parts.scope.enter(phase.BUILD, "resumed", case.resume_step)
+    resumption.run(parts)
+
+
+def resume_from_files(parts: Parts, folder: str) -> None:
+    """A job that loads a checkpoint from files into a new model, warms up, captures and goes on."""
+    case = parts.case
+    arm = Arm(parts, "resumed", graphs=True, free=True, seed=case.seed + OTHER_SEED)
+    inputs = make_inputs(parts, arm)
+    results = checkpoint.read(folder, case.rank, "results")
+    parts.scope.boundary(phase.CAPTURE)
+    first = arm.restore(folder)
+    _go_on(parts, arm, "resumed", first, inputs, results.get)
+    parts.scope.write("resumed", arm="resumed", step=first, replays=arm.observer.replays,
+                      process=os.getpid())
+    _end(parts, arm)

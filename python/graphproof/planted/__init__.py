@@ -7,7 +7,7 @@ that it is planted in; the function here has the name of its row.
 
 from graphproof.message import Error
 from graphproof.planted import (allocation, buckets, callables, graphs, megatron_core, optimizers,
-                                steps, transformer_engine)
+                                resume, steps, transformer_engine)
 
 # id -> a function that replaces functions of this process and returns nothing.
 FAULTS = {
@@ -80,6 +80,14 @@ FAULTS = {
     "M346": buckets.length_of_the_latest_graph,
     "M347": buckets.evicted_while_running,
     "M390": graphs.graphs_dropped_while_running,
+    "M440": resume.resume_without_optimizer_steps,
+    "M441": resume.resume_without_generators,
+    "M442": transformer_engine.te_resume_with_new_scales,
+    "M443": resume.capture_ahead_of_loading,
+    "M444": resume.resume_without_step,
+    "M445": resume.resume_without_loss_scale,
+    "M446": resume.resume_in_same_process,
+    "M447": megatron_core.mcore_resume_from_rounded_weights,
 }
 
 

@@ -116,3 +116,15 @@ def mcore_delayed_gradients_added_early() -> None:
 
     replaced("megatron.core.distributed.distributed_data_parallel",
              "DistributedDataParallel.__init__", untold)
+
+
+def mcore_resume_from_rounded_weights() -> None:
+    def rounded(function):
+        @functools.wraps(function)
+        def load_state_dict(optimizer, state_dict):
+            function(optimizer, state_dict)
+            optimizer.reload_model_params()
+        return load_state_dict
+
+    replaced("megatron.core.optimizer.optimizer",
+             "Float16OptimizerWithFloat16Params.load_state_dict", rounded)

@@ -7,9 +7,11 @@ callables asks for a graph of each layer, which PyTorch refuses because fully_sh
 import contextlib
 
 import torch
+from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 
+from graphproof import checkpoint
 from graphproof.case import Case
 from graphproof.subject import Subject
 from graphproof.subjects.gpt import Gpt, make_batch
@@ -48,6 +50,17 @@ class Sharded(TorchTraining):
     def reduce(self) -> None:
         """fully_shard has reduced the gradients in the backward pass."""
 
+    def checkpoint(self, folder: str) -> None:
+        """Writes this rank's shards. torch.distributed.checkpoint would write the same ones, and
+        needs NumPy for it."""
+        checkpoint.write(folder, self.case.rank, "shards",
+                         get_state_dict(self.model, self.optimizer))
+
+    def restore(self, folder: str) -> None:
+        model, optimizer = checkpoint.read(folder, self.case.rank, "shards")
+        set_state_dict(self.model, self.optimizer, model_state_dict=model,
+                       optim_state_dict=optimizer)
+
 
 def build(case: Case) -> Subject:
     """The subject of a case. Error for axes without a counterpart in fully_shard."""
@@ -59,4 +72,4 @@ def build(case: Case) -> Subject:
                "callables": training.capture_callables}.get(case.impl)
     return Subject(model=training.model, step=training.step, optimizer=training.optimizer,
                    batch=lambda step: make_batch(case, step), layers=training.layers,
-                   capture=capture)
+                   capture=capture, checkpoint=training.checkpoint, restore=training.restore)

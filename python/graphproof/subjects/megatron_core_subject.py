@@ -14,6 +14,7 @@ import torch.distributed as dist
 from torch import nn
 
 from graphproof.case import Case
+from graphproof.checkpoint import load_states, save_states
 from graphproof.learning_rate import Chained
 from graphproof.message import Error
 from graphproof.subject import Captured, Subject, gradient_of
@@ -304,6 +305,20 @@ class MegatronTraining:
         checkpoint.load(saved, nn.ModuleList(self.chunks), is_bias_of_a_router,
                         optimizer_of_torch(self.optimizer))
 
+    def write_files(self, folder: str) -> None:
+        """What the training loop's checkpoints of format torch have of this rank."""
+        with self._parameters_gathered():
+            save_states(folder, self.case.rank, **self._states())
+
+    def read_files(self, folder: str) -> None:
+        """Has the model load its state and then the optimizer, as the training loop does."""
+        load_states(folder, self.case.rank, **self._states())
+
+    def _states(self) -> dict:
+        """The chunks by their names in such a checkpoint, and the optimizer after them."""
+        chunks = {f"model{number}": chunk for number, chunk in enumerate(self.chunks)}
+        return {**chunks, "optimizer": self.optimizer}
+
     # ---- graphs
 
     def capture(self, step, batch: list) -> Captured:
@@ -485,6 +500,7 @@ def build(case: Case) -> Subject:
                    warming_up=cuda_graphs.is_graph_warmup, evaluate=fp8.of(training.evaluate),
                    capture_evaluation=fp8.of_capture(training.capture_evaluation),
                    save=fp8.of(training.save), load=fp8.of(training.load),
+                   checkpoint=fp8.of(training.write_files), restore=fp8.of(training.read_files),
                    close=fp8.of(training.close))
 
 

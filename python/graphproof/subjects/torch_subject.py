@@ -132,7 +132,7 @@ def build(case: Case) -> Subject:
                    capture=capture, graphs=names, captured_modules=captured,
                    unobserved=unobserved, evaluate=training.evaluate,
                    capture_evaluation=training.capture_evaluation, save=training.save,
-                   load=training.load,
+                   load=training.load, checkpoint=training.checkpoint, restore=training.restore,
                    skipped=lambda: int(training.skipped_steps),
                    loss_scale=lambda: training.scaler and training.scaler.get_scale(),
                    used_scale=lambda: float(training.used_scale))

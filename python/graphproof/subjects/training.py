@@ -10,6 +10,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
+from graphproof import checkpoint
 from graphproof.case import Case
 from graphproof.subject import Captured, copied, copy_into, tensors_of
 from graphproof.subjects.gpt import DROPOUT, Gpt
@@ -187,6 +188,14 @@ class Training:
         if self.scaler:
             self.scaler.load_state_dict(saved["scaler"])
         self.skipped_steps.copy_(saved["skipped_steps"])
+
+    def checkpoint(self, folder: str) -> None:
+        checkpoint.save_states(folder, self.case.rank, model=self.model, optimizer=self.optimizer,
+                               scaler=self.scaler)
+
+    def restore(self, folder: str) -> None:
+        checkpoint.load_states(folder, self.case.rank, model=self.model, optimizer=self.optimizer,
+                               scaler=self.scaler)
 
     # ---- captures
 

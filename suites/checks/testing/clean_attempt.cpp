@@ -651,14 +651,20 @@ class RankScript {
   }
 
   void resumed() {
-    const std::int64_t first = plan_.steps - plan_.first_replay - 1;
-    for (const char* compared : {"resumed", "loaded"})
+    const bool in_new_process = attempt_.axes.text("resume_in") == "new_process";
+    const std::int64_t first = plan_.steps - plan_.first_replay - (in_new_process ? 2 : 1);
+    const std::vector<const char*> runs =
+        in_new_process ? std::vector{"resumed"} : std::vector{"resumed", "loaded"};
+    for (const char* compared : runs)
       for (std::int64_t k = first; k < plan_.steps; ++k)
         compare(compared, "lockstep_graph", compared, k);
-    line(record::ResumedLine{
+    record::ResumedLine resumed{
         .arm = "resumed",
         .step = first,
-        .replays = plan_.launches_per_step * (2 * (plan_.steps - first) - plan_.first_replay)});
+        .replays = plan_.launches_per_step *
+                   (std::ssize(runs) * (plan_.steps - first) - plan_.first_replay)};
+    if (in_new_process) resumed.process = 5710 + rank_;
+    line(resumed);
   }
 
   /// The steps of changing lengths of a cache of two with one warm-up, of sequences of 16 tokens:

@@ -7,6 +7,7 @@ namespace {
 
 const nlohmann::json kResumed = {
     {"impl", "manual"}, {"microbatches", 2}, {"dropout", true}, {"schedule", "resume"}};
+constexpr std::int64_t kFirstRank = 4710;  // process id of rank 0 in a clean attempt
 
 TEST(Resume, Rows) {
   const Where resumed{.rank = 0, .kind = "compare", .step = 3, .name = "resumed"};
@@ -36,6 +37,34 @@ TEST(Resume, Rows) {
                   .rank = 0,
                   .mentions = {"`resumed` line"}},
              });
+}
+
+TEST(Resume, OfANewProcessIsAnotherProcessAndLoadsOnce) {
+  nlohmann::json axes = kResumed;
+  axes["resume_in"] = "new_process";
+  axes["steps"] = 7;
+  const Where resumed{.rank = 0, .kind = "compare", .step = 6, .name = "resumed"};
+  const Where counted{.rank = 0, .kind = "resumed"};
+  judge_rows(
+      "D47.resume", axes,
+      {
+          {.name = "the optimizer's steps were forgotten (M440)",
+           .change = [=](Attempt& a) { set(a, resumed, "equal", false); },
+           .rank = 0,
+           .mentions = {"`resumed`: resumed differs from lockstep_graph at step 6"}},
+          {.name = "in the process that saved the checkpoint (M446)",
+           .change = [=](Attempt& a) { set(a, counted, "process", kFirstRank); },
+           .rank = 0,
+           .mentions = {"the resumed job did not run in a new process", "want another process"}},
+          {.name = "an older rank, which says nothing of its process",
+           .change = [=](Attempt& a) { unset(a, counted, "process"); },
+           .rank = 0,
+           .mentions = {"the resumed job did not run in a new process", "no process of its own"}},
+          {.name = "ran eagerly",
+           .change = [=](Attempt& a) { set(a, counted, "replays", 0); },
+           .rank = 0,
+           .mentions = {"got 0 replays from step 3 on", "want 2 from step 3 on"}},
+      });
 }
 
 TEST(Resume, IsOfCasesThatSave) {

@@ -409,15 +409,19 @@ struct EvaluatedLine {
 struct ResumedLine {
   static constexpr std::string_view
       kKind = "resumed",
-      kDoc = "A job that resumes from a checkpoint: its first step and its replays.";
+      kDoc = "A job that resumes from a checkpoint: its first step, its replays and its process.";
   std::string arm;
   std::int64_t step = 0, replays = 0;
+  std::optional<std::int64_t> process;
 
   template <class Visitor>
   static void fields(Visitor& field) {
     field("arm", &ResumedLine::arm, "the arm", "resumed", kFilled);
     field("step", &ResumedLine::step, "first step after the checkpoint", 2, kCount);
     field("replays", &ResumedLine::replays, "graph launches", 4, kCount);
+    field("process", &ResumedLine::process,
+          "process id of the job, where `resume_in: new_process` asks for one of its own", 4712,
+          kCount);
   }
 };
 
