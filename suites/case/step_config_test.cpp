@@ -152,6 +152,19 @@ TEST_F(StepConfigTest, GivesStagesTheirChunksOfLayersInTurnAndTheSingleRankAll) 
   EXPECT_EQ(single_rank(config).layout.stage_layers(config.model), 8);
 }
 
+TEST_F(StepConfigTest, PlacesCommunicationBuffersByTheNumberOfTheRank) {
+  using workloads::BufferPlacement;
+  for (int rank = 0; rank < 4; ++rank) {
+    const auto placement = [&](const char* name) {
+      return config_of(name, {.world_size = 4, .rank = rank, .local_rank = rank, .from = "test"})
+          .layout.placement;
+    };
+    EXPECT_EQ(placement("tp=2,dp=2"), BufferPlacement::by_allocator);
+    EXPECT_EQ(placement("tp=2,dp=2,placement=per_rank"),
+              rank % 2 == 0 ? BufferPlacement::at_border : BufferPlacement::across_border);
+  }
+}
+
 TEST_F(StepConfigTest, PutsPredictionLayersOnTheLastStageAfterItsOthersWithAnEmbedding) {
   for (int rank = 0; rank < 2; ++rank) {
     const StepConfig config =

@@ -81,6 +81,13 @@ std::vector<Shape> shapes() {
                      {"first_last_layers_bf16", true}}});
   result.push_back({{{"impl", "none"}, {"model", "hybrid"}, {"fp8_weights", true}}});
   for (const char* impl : {"none", "local"})
+    for (const bool sharded : {false, true})
+      result.push_back({{{"impl", impl},
+                         {"dp", 2},
+                         {"microbatches", 2},
+                         {"placement", "per_rank"},
+                         {"distributed_optimizer", sharded}}});
+  for (const char* impl : {"none", "local"})
     result.push_back(
         {{{"impl", impl}, {"tp", 2}, {"microbatches", 2}, {"precision", "fp8_delayed"}}});
   for (const char* impl : {"callables", "full_iteration"})

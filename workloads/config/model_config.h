@@ -153,6 +153,11 @@ struct ModelConfig {
 /// those of one rank at a time around a ring, `all_gather` gathers those of all ranks at once.
 enum class CpCommType { p2p, all_gather };
 
+/// Where a buffer of a whole communicator lies in memory (placed_buffer.h): wherever the allocator
+/// puts it, or with axis placement `per_rank` at a border of physical memory on ranks with an even
+/// number and across one on the others.
+enum class BufferPlacement { by_allocator, at_border, across_border };
+
 /// The sizes of the parallel groups and the place of this rank in them. Group names are those of
 /// comm::ProcessGroups; a group of one rank issues no collective. The experts of a layer are split
 /// over the `ep` ranks of group ep, and each expert over the `etp` ranks of group etp. Ranks that
@@ -184,6 +189,7 @@ struct Layout {
   std::string amax_group;
   /// All stages. Used by the optimizer for the gradient norm and the test for infinite gradients.
   std::string pp_group;
+  BufferPlacement placement = BufferPlacement::by_allocator;
 
   /// The number of ranks in a pipeline stage.
   int stage_ranks() const { return tp * cp * dp; }
