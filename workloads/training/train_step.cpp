@@ -203,7 +203,7 @@ struct TrainStep::State {
         transfers(layout, config, options.dtype(scalar_type(config.precision))),
         schedule(config, layout, device_.torch_device()) {
     if (config.fp8_weights || is_quantized(config.precision))
-      fp8_weights.emplace(config, layout, parameters, faults);
+      fp8_weights.emplace(config, layout, parameters, frozen, faults);
     if (config.cpu_offload) offload.emplace(device, faults);
     if (config.overlap_ep_comm) exchanges.emplace(device, layout.ep_group, faults);
     if (config.shared_expert && config.shared_expert_overlap)
