@@ -156,6 +156,21 @@ TEST(Vision, ItsOwnEndsStayInTheModelsTypeWithFirstAndLastLayersInBf16) {
   twins.graph->drop_graphs();
 }
 
+TEST(Vision, ReplaysFollowTheDocumentsOfPackedSequencesWithImages) {
+  for (const EngineTraits& engine : kEngineTraits) {
+    if (!engine.captures()) continue;
+    const std::string impl(engine.impl);
+    SCOPED_TRACE(impl);
+    ModelConfig packed = vlm(ImageCounts::variable);
+    packed.packed = true;
+    TwinSteps twins(packed, {}, {.impl = impl, .warmup_steps = kWarmup});
+    for (std::int64_t i = 0; i < 5; ++i) EXPECT_EQ(difference(twins.step(i)), "") << "step " << i;
+    EXPECT_EQ(twins.witness.canaries, 0);
+    EXPECT_TRUE(twins.witness.moved_tensors.empty());
+    twins.graph->drop_graphs();
+  }
+}
+
 TEST(Vision, AFrozenEncoderKeepsItsParametersAndHasNoGradients) {
   TwinSteps twins(vlm(ImageCounts::fixed, /*frozen=*/true), {},
                   {.impl = "local", .warmup_steps = kWarmup});
@@ -235,8 +250,8 @@ TEST(VisionFaults, ChangeReplaysAloneOrAllStepsAsTheTableSays) {
     Equal equal;
   };
   const ModelConfig fixed = vlm(ImageCounts::fixed), late = vlm(ImageCounts::late);
-  ModelConfig copies = fixed, scales = fixed;
-  copies.fp8_weights = true;
+  ModelConfig copies = fixed, scales = fixed, packed = fixed;
+  copies.fp8_weights = packed.packed = true;
   scales.precision = workloads::Precision::fp8_delayed;
   const Equal replays_differ{true, true, false, false, false, false};
   for (const Row& row :
@@ -259,6 +274,10 @@ TEST(VisionFaults, ChangeReplaysAloneOrAllStepsAsTheTableSays) {
             copies,
             {true, false, false, false, false, false}},
         Row{Fault::encoder_scales_frozen, "transformer_engine", scales, replays_differ},
+        Row{Fault::documents_counted_without_images,
+            "full_iteration",
+            packed,
+            {true, false, false, false, false, false}},
         Row{Fault::encoder_gradient_lost, "none", fixed, Equal(kSteps, false)},
         Row{Fault::frozen_encoder_updated, "none", vlm(ImageCounts::fixed, /*frozen=*/true),
             Equal(kSteps, false)}}) {

@@ -187,6 +187,31 @@ class EncoderScalesFrozen final : public CapturedEncoderFault {
   std::map<const void*, at::Tensor> seen_;  // by address: as it was before the capture
 };
 
+/// The documents of a packed sequence are counted before image tokens take their places, so that
+/// every border is an image too early.
+class BordersWithoutImages final : public Planted {
+ public:
+  bool rebinds_inputs(workloads::Batch& inputs, const workloads::Batch& fresh) override {
+    for (const auto& [name, part] : workloads::kBatchParts)
+      for (std::size_t m = 0; m < (fresh.*part).size(); ++m) {
+        const at::Tensor& right = (fresh.*part)[m];
+        (inputs.*part)[m].copy_(part == &workloads::Batch::documents ? early(right) : right,
+                                /*non_blocking=*/true);
+      }
+    return true;
+  }
+
+ private:
+  /// documents [B, A]; the last document takes the places that become free.
+  static at::Tensor early(const at::Tensor& documents) {
+    constexpr std::int64_t kImage = workloads::ModelConfig::kPatches;
+    const std::int64_t length = documents.size(1);
+    return at::cat({documents.narrow(1, kImage, length - kImage),
+                    documents.narrow(1, length - kImage, kImage)},
+                   1);
+  }
+};
+
 /// The encoder's captures begin with a barrier of all stages, of which only the first one captures
 /// an encoder.
 class BarrierOfCapturingStage final : public Planted {
@@ -222,6 +247,9 @@ std::shared_ptr<FaultHooks> encoder_copies_stale() {
 }
 std::shared_ptr<FaultHooks> encoder_scales_frozen() {
   return std::make_shared<EncoderScalesFrozen>();
+}
+std::shared_ptr<FaultHooks> documents_counted_without_images() {
+  return std::make_shared<BordersWithoutImages>();
 }
 std::shared_ptr<FaultHooks> barrier_of_capturing_stage() {
   return std::make_shared<BarrierOfCapturingStage>();
