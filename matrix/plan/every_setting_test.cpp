@@ -29,7 +29,6 @@ const std::map<std::string, std::string> kNotVaried = {
     {"nccl_algo", "a setting of a library that only GPUs have"},
     {"nccl_proto", "a setting of a library that only GPUs have"},
     {"allocator", "expandable segments need GPUs: profile hazards"},
-    {"placement", "of model collective: profile hazards"},
     {"collective", "of model collective: profile hazards"},
     {"collective_bytes", "of model collective: profile hazards"},
     {"layer_spec", "of subject megatron_core"},

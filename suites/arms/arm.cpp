@@ -82,6 +82,13 @@ Arm::Arm(const CaseParts& parts, std::string name, std::string impl, Watch watch
   step_ = std::make_unique<workloads::TrainStep>(config.model, config.layout, device_, config.seed,
                                                  faults::plant(config.fault), config.rng_backend);
   step_->faults().compared_with(eager);
+  for (const workloads::BufferArena::Placed& buffer : step_->placed_buffers())
+    parts_.scope.write(record::PlacementLine{.arm = name_,
+                                             .buffer = buffer.place.buffer,
+                                             .bytes = buffer.place.bytes,
+                                             .offset = buffer.place.offset,
+                                             .span_bytes = buffer.place.span_bytes,
+                                             .straddles = buffer.place.straddles});
   if (graphs_ && watch_ == Watch::free) {
     observer_ = std::make_unique<CaptureObserver>(parts_.scope, device_, *step_, name_);
   } else if (graphs_) {

@@ -89,6 +89,14 @@ void CaptureObserver::after_capture(const engines::CaptureReport& report,
                                    .counter_after = report.counter_after,
                                    .module_runs = module_runs(report),
                                    .owned_inputs = owned_inputs(report)});
+  if (report.pool_offset && !placed_)
+    scope_.write(record::PlacementLine{.arm = arm_,
+                                       .buffer = "pool",
+                                       .bytes = *report.pool_offset,
+                                       .offset = *report.pool_offset,
+                                       .span_bytes = 0,
+                                       .straddles = false});
+  placed_ = true;
   // After a failed capture reading the device may fail (pytorch#180395), and that failure would
   // hide the capture's.
   if (ok)

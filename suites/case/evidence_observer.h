@@ -32,7 +32,8 @@ struct CapturedNodes {
   std::shared_ptr<const capture::NodeList> nodes;
 };
 
-/// Writes the lines `capture` and `state`, and votes after each capture, before any rank replays.
+/// Writes the lines `capture` and `state`, with axis placement per_rank the line `placement` of the
+/// pool of the arm's first capture, and votes after each capture, before any rank replays.
 /// After the capture of a graph of the vision encoder or of multi-token prediction ranks vote only
 /// if it failed, because other stages have no such capture and would be waited for. All references
 /// outlive the observer.
@@ -65,6 +66,7 @@ class CaptureObserver : public engines::Observer {
   std::string state_before_;
   std::map<std::string, CapturedNodes> nodes_;
   bool captured_ = false;  // a capture has ended with a vote, successfully or not
+  bool placed_ = false;    // the line about the pool of the arm's first capture is written
 };
 
 /// Also poisons all declared outputs before a replay and counts the poison that is left after it.

@@ -96,8 +96,14 @@ std::optional<workloads::CollectiveConfig> collective_config(AxisReader& axes) {
   if (model == "collective") return config;
   if (model != "gpt" && model != "moe" && model != "hybrid" && model != "vlm")
     cannot_run("model", model, "gpt, moe, hybrid, vlm or collective");
-  if (config.per_rank) cannot_run("placement of model " + model, "per_rank", "symmetric");
   return std::nullopt;
+}
+
+/// Where the communication buffers of a training step lie on a rank.
+workloads::BufferPlacement buffer_placement(const std::string& word, int rank) {
+  if (word != "per_rank") return workloads::BufferPlacement::by_allocator;
+  return rank % 2 == 0 ? workloads::BufferPlacement::at_border
+                       : workloads::BufferPlacement::across_border;
 }
 
 /// A value of an axis and its meaning for the workload.
@@ -360,7 +366,8 @@ StepConfig step_config(const matrix::AxisTable& axes, const matrix::Case& test_c
       .amax_group = config.model.precision == workloads::Precision::fp8_delayed && tp * cp * dp > 1
                         ? "amax"
                         : "",
-      .pp_group = pp > 1 && reduces_over_stages(config.model) ? "pp" : ""};
+      .pp_group = pp > 1 && reduces_over_stages(config.model) ? "pp" : "",
+      .placement = buffer_placement(text("placement"), place.rank)};
   config.engine = {.impl = impl,
                    .modules = module_kinds(reader.list("modules")),
                    .pool = pool_sharing(text("pool")),

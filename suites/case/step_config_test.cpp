@@ -152,6 +152,34 @@ TEST_F(StepConfigTest, GivesStagesTheirChunksOfLayersInTurnAndTheSingleRankAll) 
   EXPECT_EQ(single_rank(config).layout.stage_layers(config.model), 8);
 }
 
+TEST_F(StepConfigTest, PutsTheEncodersLayersOnTheFirstStageInFrontOfItsFirstChunk) {
+  for (int rank = 0; rank < 2; ++rank) {
+    const StepConfig config = config_of(
+        "pp=2,vpp=2,layers=4,microbatches=4,model=vlm,encoder_layers=3,"
+        "precision=fp8_delayed,first_last_layers_bf16=true",
+        {.world_size = 2, .rank = rank, .local_rank = rank, .from = "test"});
+    for (std::int64_t layer = 4; layer < 7; ++layer) {
+      EXPECT_EQ(config.layout.holds(config.model, layer), rank == 0) << layer;
+      EXPECT_EQ(config.layout.chunk_of(config.model, layer), 0) << layer;
+      EXPECT_EQ(config.layout.place(config.model, layer), 2 + layer - 4) << layer;
+      EXPECT_EQ(config.model.uses_fp8(layer), layer == 5) << layer;
+    }
+  }
+}
+
+TEST_F(StepConfigTest, PlacesCommunicationBuffersByTheNumberOfTheRank) {
+  using workloads::BufferPlacement;
+  for (int rank = 0; rank < 4; ++rank) {
+    const auto placement = [&](const char* name) {
+      return config_of(name, {.world_size = 4, .rank = rank, .local_rank = rank, .from = "test"})
+          .layout.placement;
+    };
+    EXPECT_EQ(placement("tp=2,dp=2"), BufferPlacement::by_allocator);
+    EXPECT_EQ(placement("tp=2,dp=2,placement=per_rank"),
+              rank % 2 == 0 ? BufferPlacement::at_border : BufferPlacement::across_border);
+  }
+}
+
 TEST_F(StepConfigTest, PutsPredictionLayersOnTheLastStageAfterItsOthersWithAnEmbedding) {
   for (int rank = 0; rank < 2; ++rank) {
     const StepConfig config =

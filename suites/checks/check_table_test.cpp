@@ -80,6 +80,14 @@ std::vector<Shape> shapes() {
                      {"fp8_weights", true},
                      {"first_last_layers_bf16", true}}});
   result.push_back({{{"impl", "none"}, {"model", "hybrid"}, {"fp8_weights", true}}});
+  result.push_back({{{"impl", "local"}, {"model", "vlm"}, {"fp8_weights", true}}});
+  for (const char* impl : {"none", "local"})
+    for (const bool sharded : {false, true})
+      result.push_back({{{"impl", impl},
+                         {"dp", 2},
+                         {"microbatches", 2},
+                         {"placement", "per_rank"},
+                         {"distributed_optimizer", sharded}}});
   for (const char* impl : {"none", "local"})
     result.push_back(
         {{{"impl", impl}, {"tp", 2}, {"microbatches", 2}, {"precision", "fp8_delayed"}}});

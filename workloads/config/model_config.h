@@ -101,10 +101,14 @@ struct ModelConfig {
   /// Whether activations, or some of them, have 16 bits.
   bool rounds_to_16_bits() const { return precision != Precision::fp32 || autocast; }
   /// Whether the linear layers of a layer use numbers of 8 or 4 bits: in their products, or in
-  /// rounded weights alone.
+  /// rounded weights alone. The encoder has a first and a last layer of its own, as each block of
+  /// layers has in Megatron-LM (fp8_utils.py: is_first_last_bf16_layer).
   bool uses_fp8(std::int64_t layer) const {
+    const bool of_encoder = layer >= first_encoder_layer();
+    const std::int64_t first = of_encoder ? first_encoder_layer() : 0,
+                       last = first + (of_encoder ? encoder_layers : layers) - 1;
     return (fp8_weights || is_quantized(precision)) &&
-           !(first_last_layers_bf16 && (layer == 0 || layer == layers - 1));
+           !(first_last_layers_bf16 && (layer == first || layer == last));
   }
   /// The width of a head: of its values, and of its queries and keys apart from a rotary part that
   /// latent attention adds to them.
@@ -153,6 +157,11 @@ struct ModelConfig {
 /// those of one rank at a time around a ring, `all_gather` gathers those of all ranks at once.
 enum class CpCommType { p2p, all_gather };
 
+/// Where a buffer of a whole communicator lies in memory (placed_buffer.h): wherever the allocator
+/// puts it, or with axis placement `per_rank` at a border of physical memory on ranks with an even
+/// number and across one on the others.
+enum class BufferPlacement { by_allocator, at_border, across_border };
+
 /// The sizes of the parallel groups and the place of this rank in them. Group names are those of
 /// comm::ProcessGroups; a group of one rank issues no collective. The experts of a layer are split
 /// over the `ep` ranks of group ep, and each expert over the `etp` ranks of group etp. Ranks that
@@ -184,6 +193,7 @@ struct Layout {
   std::string amax_group;
   /// All stages. Used by the optimizer for the gradient norm and the test for infinite gradients.
   std::string pp_group;
+  BufferPlacement placement = BufferPlacement::by_allocator;
 
   /// The number of ranks in a pipeline stage.
   int stage_ranks() const { return tp * cp * dp; }
@@ -212,16 +222,21 @@ struct Layout {
   std::int64_t first_layer(const ModelConfig& config, std::int64_t chunk) const {
     return chunk_layers(config) * (chunk * pp + pp_rank);
   }
-  /// Of a layer of the decoder or of multi-token prediction: whether this stage has it, and in
-  /// which of its chunks.
+  /// Whether this stage has a layer, and in which of its chunks. The encoder runs in front of the
+  /// first stage's first chunk.
   bool holds(const ModelConfig& config, std::int64_t layer) const {
+    if (layer >= config.first_encoder_layer()) return first_stage();
     return layer < config.layers ? layer / chunk_layers(config) % pp == pp_rank : last_stage();
   }
   std::int64_t chunk_of(const ModelConfig& config, std::int64_t layer) const {
+    if (layer >= config.first_encoder_layer()) return 0;
     return layer < config.layers ? layer / chunk_layers(config) / pp : vpp - 1;
   }
-  /// The place of such a layer of this stage among the stage's layers, from 0.
+  /// The place of a layer of this stage among the stage's layers, from 0: first those of the
+  /// decoder, then those of multi-token prediction, then the encoder's.
   std::int64_t place(const ModelConfig& config, std::int64_t layer) const {
+    if (layer >= config.first_encoder_layer())
+      return stage_layers(config) + mtp_layers(config) + layer - config.first_encoder_layer();
     if (layer >= config.layers) return stage_layers(config) + layer - config.layers;
     return layer / chunk_layers(config) / pp * chunk_layers(config) + layer % chunk_layers(config);
   }

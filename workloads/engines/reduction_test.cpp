@@ -80,6 +80,71 @@ TEST(GradientReduction, OverlappedInBucketsHasTheBitsOfOneReductionAfterBackward
     });
 }
 
+/// `layout` with axis placement per_rank.
+Layout placed_per_rank(Layout layout) {
+  const int rank = layout.dp_rank * layout.tp + layout.tp_rank;
+  layout.placement = rank % 2 == 0 ? workloads::BufferPlacement::at_border
+                                   : workloads::BufferPlacement::across_border;
+  return layout;
+}
+
+TEST(GradientReduction, HasTheSameBitsWhereverBuffersLieAndReplaysThemThere) {
+  for (const char* impl : {"manual", "full_iteration", "local", "transformer_engine"})
+    for (const bool distributed : {false, true})
+      ranks->for_each_layout([&](const Layout& layout) {
+        if (distributed && layout.dp == 1) return;
+        SCOPED_TRACE(std::string(impl) + (distributed ? ", distributed optimizer" : ""));
+        const ModelConfig config{.hidden = 32,
+                                 .ffn = 64,
+                                 .seq_length = 8,
+                                 .microbatches = 2,
+                                 .distributed_optimizer = distributed};
+        const Layout placed = placed_per_rank(layout);
+        const bool odd = placed.placement == workloads::BufferPlacement::across_border;
+        TwinSteps twins(config, placed, {.impl = impl, .warmup_steps = 2});
+        TwinSteps elsewhere(config, layout, {.impl = impl, .warmup_steps = 2});
+        for (std::int64_t i = 0; i < 4; ++i) {
+          EXPECT_EQ(difference(twins.step(i)), "") << "step " << i;
+          EXPECT_EQ(difference(elsewhere.step(i)), "") << "step " << i;
+        }
+        EXPECT_EQ(difference(fixtures::compare(elsewhere.graph->outputs(), twins.graph->outputs())),
+                  "");
+        const auto& buffers = twins.graph_step().placed_buffers();
+        EXPECT_EQ(buffers.size(), distributed ? 2u : 1u);
+        for (const auto& buffer : buffers) EXPECT_EQ(buffer.place.offset > 0, odd);
+        EXPECT_TRUE(elsewhere.graph_step().placed_buffers().empty());
+        EXPECT_EQ(twins.witness.reports.front().pool_offset, odd ? 3 * 512 : 512);
+        EXPECT_EQ(elsewhere.witness.reports.front().pool_offset, std::nullopt);
+        EXPECT_TRUE(twins.witness.moved_tensors.empty());
+        twins.graph->drop_graphs();
+        elsewhere.graph->drop_graphs();
+      });
+}
+
+TEST(GradientReduction, M413ReducesOtherMemoryThanTheGradientsOfOddRanks) {
+  ranks->for_each_layout([&](const Layout& layout) {
+    if (layout.tp > 1 || layout.dp == 1) return;
+    const ModelConfig config{.hidden = 32, .ffn = 64, .seq_length = 8, .microbatches = 2};
+    for (const bool moved : {false, true}) {
+      const Layout placed = moved ? placed_per_rank(layout) : layout;
+      TwinSteps twins(config, placed, {.impl = "full_iteration", .warmup_steps = 2},
+                      Fault::gradients_reduced_at_one_offset);
+      std::vector<bool> equal;
+      for (std::int64_t i = 0; i < 4; ++i) equal.push_back(twins.step(i).equal);
+      EXPECT_EQ(equal, (std::vector<bool>{true, true, !moved, !moved}));
+      twins.graph->drop_graphs();
+    }
+  });
+}
+
+TEST(GradientReduction, M414PlacesTheBuffersOfAllRanksAlike) {
+  ranks->for_each_layout([&](const Layout& layout) {
+    const ModelConfig config{.hidden = 32, .ffn = 64, .seq_length = 8, .microbatches = 2};
+    StepAfterUpdates ran(config, placed_per_rank(layout), Fault::buffers_placed_alike);
+    EXPECT_EQ(ran.step.placed_buffers().at(0).place.offset, 0);
+  });
+}
+
 TEST(GradientReduction, TheHostChecksGradientsThatNoReductionWrites) {
   for (const bool overlapped : {false, true})
     for (const bool distributed : {false, true})

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "workloads/engines/step/static_inputs.h"
+#include "workloads/layers/fp8_weights.h"
 #include "workloads/testing/twin_steps.h"
 
 namespace graphproof::engines::vision_test {
@@ -94,6 +95,82 @@ TEST(Vision, PartsOfTheEncoderAreGraphsOfTheirOwnAndOfAFrozenOneForwardsAlone) {
     }
 }
 
+TEST(Vision, ItsLayersMultiplyInFp8AndFp4AsThoseOfTheDecoder) {
+  using workloads::Precision;
+  struct Row {
+    Precision precision;
+    bool copies, frozen;
+  };
+  for (const EngineTraits& engine : kEngineTraits)
+    for (const Row& row :
+         {Row{Precision::fp32, true, true}, Row{Precision::fp8_delayed, true, false},
+          Row{Precision::fp8_current, false, true}, Row{Precision::mxfp8, false, false},
+          Row{Precision::nvfp4, true, true}}) {
+      if (!engine.captures()) continue;
+      const std::string impl(engine.impl);
+      // Blocks take long by value; one engine of parts and one of steps show them.
+      if (workloads::is_block_scaled(row.precision) && impl != "local" && impl != "full_iteration")
+        continue;
+      SCOPED_TRACE(impl + ", precision " + std::to_string(static_cast<int>(row.precision)));
+      ModelConfig model = vlm(ImageCounts::variable, row.frozen);
+      model.precision = row.precision;
+      model.fp8_weights = row.copies;
+      TwinSteps twins(model, {}, {.impl = impl, .warmup_steps = kWarmup});
+      for (std::int64_t i = 0; i < 4; ++i) EXPECT_EQ(difference(twins.step(i)), "") << "step " << i;
+      if (row.copies) {
+        EXPECT_EQ(workloads::on_host(workloads::copies_made(twins.graph_step().ledgers())),
+                  std::vector<float>(5, 4));
+      }
+      twins.graph->drop_graphs();
+    }
+}
+
+TEST(Vision, ItsScalesMoveWithWhatItsLayersMeet) {
+  for (const char* impl : {"none", "local", "full_iteration"}) {
+    SCOPED_TRACE(impl);
+    ModelConfig model = vlm(ImageCounts::fixed);
+    model.precision = workloads::Precision::fp8_delayed;
+    TwinSteps twins(model, {}, {.impl = impl, .warmup_steps = kWarmup});
+    // Five layers of four linear layers: an input and a weight each, and a gradient.
+    for (std::int64_t i = 0; i < 2; ++i) (void)twins.step(i);
+    for (const auto& [name, tensor] : twins.graph_step().optimizer_state()) {
+      if (!name.starts_with("state:fp8.") || !name.ends_with(".scale")) continue;
+      const bool forward = name.find("forward") != std::string::npos;
+      const auto scales = workloads::on_host(tensor);
+      ASSERT_EQ(scales.size(), forward ? 5u * 4 * 2 : 5u * 4) << name;
+      for (std::size_t i = 0; i < scales.size(); ++i)
+        EXPECT_NE(scales[i], 1) << name << " " << i << " is as at the beginning";
+    }
+    twins.graph->drop_graphs();
+  }
+}
+
+TEST(Vision, ItsOwnEndsStayInTheModelsTypeWithFirstAndLastLayersInBf16) {
+  ModelConfig model = vlm(ImageCounts::fixed);
+  model.layers = 3;
+  model.fp8_weights = model.first_last_layers_bf16 = true;
+  TwinSteps twins(model, {}, {.impl = "local", .warmup_steps = kWarmup});
+  for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(difference(twins.step(i)), "") << "step " << i;
+  EXPECT_EQ(workloads::on_host(workloads::copies_made(twins.graph_step().ledgers())),
+            (std::vector<float>{0, 4, 0, 0, 4, 0}));
+  twins.graph->drop_graphs();
+}
+
+TEST(Vision, ReplaysFollowTheDocumentsOfPackedSequencesWithImages) {
+  for (const EngineTraits& engine : kEngineTraits) {
+    if (!engine.captures()) continue;
+    const std::string impl(engine.impl);
+    SCOPED_TRACE(impl);
+    ModelConfig packed = vlm(ImageCounts::variable);
+    packed.packed = true;
+    TwinSteps twins(packed, {}, {.impl = impl, .warmup_steps = kWarmup});
+    for (std::int64_t i = 0; i < 5; ++i) EXPECT_EQ(difference(twins.step(i)), "") << "step " << i;
+    EXPECT_EQ(twins.witness.canaries, 0);
+    EXPECT_TRUE(twins.witness.moved_tensors.empty());
+    twins.graph->drop_graphs();
+  }
+}
+
 TEST(Vision, AFrozenEncoderKeepsItsParametersAndHasNoGradients) {
   TwinSteps twins(vlm(ImageCounts::fixed, /*frozen=*/true), {},
                   {.impl = "local", .warmup_steps = kWarmup});
@@ -173,6 +250,9 @@ TEST(VisionFaults, ChangeReplaysAloneOrAllStepsAsTheTableSays) {
     Equal equal;
   };
   const ModelConfig fixed = vlm(ImageCounts::fixed), late = vlm(ImageCounts::late);
+  ModelConfig copies = fixed, scales = fixed, packed = fixed;
+  copies.fp8_weights = packed.packed = true;
+  scales.precision = workloads::Precision::fp8_delayed;
   const Equal replays_differ{true, true, false, false, false, false};
   for (const Row& row :
        {Row{Fault::image_count_by_value,
@@ -189,6 +269,15 @@ TEST(VisionFaults, ChangeReplaysAloneOrAllStepsAsTheTableSays) {
             "full_iteration",
             late,
             {true, true, true, false, false, false}},
+        Row{Fault::encoder_copies_stale,
+            "local",
+            copies,
+            {true, false, false, false, false, false}},
+        Row{Fault::encoder_scales_frozen, "transformer_engine", scales, replays_differ},
+        Row{Fault::documents_counted_without_images,
+            "full_iteration",
+            packed,
+            {true, false, false, false, false, false}},
         Row{Fault::encoder_gradient_lost, "none", fixed, Equal(kSteps, false)},
         Row{Fault::frozen_encoder_updated, "none", vlm(ImageCounts::fixed, /*frozen=*/true),
             Equal(kSteps, false)}}) {

@@ -1,5 +1,6 @@
 // Faults in the vision encoder and its images.
 #include <algorithm>
+#include <map>
 
 #include "fixtures/comm/collectives.h"
 #include "workloads/faults/planted.h"
@@ -139,6 +140,78 @@ class LateImagesNotRead final : public Planted {
   std::vector<Tensors> read_by_graph_;
 };
 
+/// A fault in the captured parts of the encoder, whose graphs are made apart from the decoder's.
+class CapturedEncoderFault : public EncoderFault {
+ public:
+  Tensors run(const ModuleCall& call, const Tensors& inputs, const Tensors& parameters,
+              const ModuleBody& body) override {
+    if (!of_encoder(call)) return PartFault::run(call, inputs, parameters, body);
+    return PartFault::run(call, inputs, parameters, [this, body](const Tensors& given) {
+      struct Running {
+        explicit Running(int& counter) : depth(counter) { ++depth; }
+        ~Running() { --depth; }
+        int& depth;
+      };
+      const Running running(depth_);
+      return body(given);
+    });
+  }
+
+ protected:
+  bool in_encoder() const { return depth_ > 0; }
+
+ private:
+  int depth_ = 0;  // bodies of the encoder in progress; parts nest
+};
+
+/// The graphs of the encoder do not get the flag of the first microbatch, and keep the copies of
+/// its weights in 8 bits that they have.
+class EncoderCopiesStale final : public CapturedEncoderFault {
+ public:
+  FirstMicrobatch first_microbatch(const at::Tensor&, FirstMicrobatch read) override {
+    return in_encoder() && recording() ? FirstMicrobatch::never : read;
+  }
+};
+
+/// The graphs of the encoder hold the scales of fp8 that were the latest before their capture.
+class EncoderScalesFrozen final : public CapturedEncoderFault {
+ public:
+  at::Tensor scalar(Scalar which, const at::Tensor& value) override {
+    if (which != Scalar::fp8_scale || !in_encoder()) return value;
+    at::Tensor& seen = seen_[value.const_data_ptr()];
+    if (!recording()) seen = value.clone();
+    return seen;
+  }
+
+ private:
+  std::map<const void*, at::Tensor> seen_;  // by address: as it was before the capture
+};
+
+/// The documents of a packed sequence are counted before image tokens take their places, so that
+/// every border is an image too early.
+class BordersWithoutImages final : public Planted {
+ public:
+  bool rebinds_inputs(workloads::Batch& inputs, const workloads::Batch& fresh) override {
+    for (const auto& [name, part] : workloads::kBatchParts)
+      for (std::size_t m = 0; m < (fresh.*part).size(); ++m) {
+        const at::Tensor& right = (fresh.*part)[m];
+        (inputs.*part)[m].copy_(part == &workloads::Batch::documents ? early(right) : right,
+                                /*non_blocking=*/true);
+      }
+    return true;
+  }
+
+ private:
+  /// documents [B, A]; the last document takes the places that become free.
+  static at::Tensor early(const at::Tensor& documents) {
+    constexpr std::int64_t kImage = workloads::ModelConfig::kPatches;
+    const std::int64_t length = documents.size(1);
+    return at::cat({documents.narrow(1, kImage, length - kImage),
+                    documents.narrow(1, length - kImage, kImage)},
+                   1);
+  }
+};
+
 /// The encoder's captures begin with a barrier of all stages, of which only the first one captures
 /// an encoder.
 class BarrierOfCapturingStage final : public Planted {
@@ -169,6 +242,15 @@ std::shared_ptr<FaultHooks> encoder_images_not_copied() {
   return std::make_shared<ImagesNotCopied>();
 }
 std::shared_ptr<FaultHooks> late_images_not_read() { return std::make_shared<LateImagesNotRead>(); }
+std::shared_ptr<FaultHooks> encoder_copies_stale() {
+  return std::make_shared<EncoderCopiesStale>();
+}
+std::shared_ptr<FaultHooks> encoder_scales_frozen() {
+  return std::make_shared<EncoderScalesFrozen>();
+}
+std::shared_ptr<FaultHooks> documents_counted_without_images() {
+  return std::make_shared<BordersWithoutImages>();
+}
 std::shared_ptr<FaultHooks> barrier_of_capturing_stage() {
   return std::make_shared<BarrierOfCapturingStage>();
 }

@@ -69,18 +69,28 @@ at::Tensor rounded_to_e4m3(const at::Tensor& weight, std::int64_t dimension, std
 
 namespace {
 
-/// The weights of this rank that are used in 8 bits, with their places in Parameters::all().
-std::vector<std::pair<Fp8Scaling::Weight, std::size_t>> used_in_8_bits(
-    const ModelConfig& config, const Layout& layout, const Parameters& parameters) {
-  std::vector<std::pair<Fp8Scaling::Weight, std::size_t>> found;
-  for (std::int64_t layer = 0; layer < config.first_encoder_layer(); ++layer) {
+/// A weight of this rank that is used in 8 bits, with the name of its parameter.
+struct Used {
+  Fp8Scaling::Weight weight;
+  std::string name;
+  Shard shard;
+};
+
+/// Those of all layers of this stage, layer by layer.
+std::vector<Used> used_in_8_bits(const ModelConfig& config, const Layout& layout,
+                                 const Parameters& parameters, const Parameters& frozen) {
+  std::vector<Used> found;
+  for (std::int64_t layer = 0; layer < config.first_encoder_layer() + config.encoder_layers;
+       ++layer) {
     if (!layout.holds(config, layer) || !config.uses_fp8(layer)) continue;
-    for (std::size_t p = 0; p < parameters.all().size(); ++p) {
-      const auto& [name, weight] = parameters.all()[p];
-      if (linear_of(name, config, layer) == kLinears.end()) continue;
-      const std::int64_t experts = parameters.shards()[p].expert ? weight.size(0) : 1;
-      found.push_back({{.parameter = weight, .layer = layer, .experts = experts}, p});
-    }
+    for (const Parameters* of : {&parameters, &frozen})
+      for (std::size_t p = 0; p < of->all().size(); ++p) {
+        const auto& [name, weight] = of->all()[p];
+        if (linear_of(name, config, layer) == kLinears.end()) continue;
+        const Shard& shard = of->shards()[p];
+        const std::int64_t experts = shard.expert ? weight.size(0) : 1;
+        found.push_back({{.parameter = weight, .layer = layer, .experts = experts}, name, shard});
+      }
   }
   return found;
 }
@@ -97,22 +107,21 @@ BlockOperand as_variables(const BlockOperand& x) {
   return {.rows = as_variables(x.rows), .columns = as_variables(x.columns)};
 }
 
-std::vector<Fp8Scaling::Weight> weights_of(const ModelConfig& config, const Layout& layout,
-                                           const Parameters& parameters) {
+std::vector<Fp8Scaling::Weight> weights_of(const std::vector<Used>& used) {
   std::vector<Fp8Scaling::Weight> weights;
-  for (auto& [weight, place] : used_in_8_bits(config, layout, parameters))
-    weights.push_back(std::move(weight));
+  for (const Used& one : used) weights.push_back(one.weight);
   return weights;
 }
 
 }  // namespace
 
 Fp8Weights::Fp8Weights(const ModelConfig& config, const Layout& layout,
-                       const Parameters& parameters, faults::FaultHooks& faults)
+                       const Parameters& parameters, const Parameters& frozen,
+                       faults::FaultHooks& faults)
     : faults_(faults),
       products_(is_quantized(config.precision)),
       kept_(config.fp8_weights),
-      scaling_(config, layout, weights_of(config, layout, parameters),
+      scaling_(config, layout, weights_of(used_in_8_bits(config, layout, parameters, frozen)),
                parameters.all().front().tensor.device(), faults) {
   const auto options = parameters.all().front().tensor.options().requires_grad(false);
   if (config.precision == Precision::mxfp8) blocks_ = BlockFormat::mxfp8;
@@ -122,13 +131,12 @@ Fp8Weights::Fp8Weights(const ModelConfig& config, const Layout& layout,
   }
   if (kept_) {
     first_ = at::zeros({}, options.dtype(at::kBool));
-    made_ = at::zeros({layout.stage_layers(config) + layout.mtp_layers(config),
-                       static_cast<std::int64_t>(kLinears.size())},
-                      options.dtype(at::kLong));
+    made_ = at::zeros(
+        {layout.stage_layers(config) + layout.mtp_layers(config) + layout.encoder_layers(config),
+         static_cast<std::int64_t>(kLinears.size())},
+        options.dtype(at::kLong));
   }
-  for (const auto& [used, place] : used_in_8_bits(config, layout, parameters)) {
-    const std::string& name = parameters.all()[place].name;
-    const Shard& shard = parameters.shards()[place];
+  for (const auto& [used, name, shard] : used_in_8_bits(config, layout, parameters, frozen)) {
     Rounded rounded{.copy = {},
                     .inverse = {},
                     .made = {},

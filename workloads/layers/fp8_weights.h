@@ -13,8 +13,10 @@
 // and the first microbatch after a load makes them again.
 //
 // The embedding, the output layer, routers, norms and the projections in front of the layers of
-// multi-token prediction are not rounded, and with
-// first_last_layers_bf16 neither are the first and the last layer of the model.
+// multi-token prediction are not rounded, and with first_last_layers_bf16 neither are the first and
+// the last layer of the decoder and those of a vision encoder. The encoder's patch embedding and
+// projection are not rounded either. A frozen encoder rounds its weights as a trained one does,
+// because a job may load others between two steps.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -48,9 +50,10 @@ class Fp8Weights {
  public:
   /// Each shard of a weight has its own scale, as in Transformer Engine, and nothing is reduced
   /// over tensor parallel ranks. A single rank that is compared with several uses the scales of
-  /// their shards (ModelConfig::fp8_parts). `faults` outlives it.
+  /// their shards (ModelConfig::fp8_parts). `frozen` are the parameters that are not trained.
+  /// `faults` outlives it.
   Fp8Weights(const ModelConfig& config, const Layout& layout, const Parameters& parameters,
-             faults::FaultHooks& faults);
+             const Parameters& frozen, faults::FaultHooks& faults);
 
   /// Sets the counts to zero, at the start of a step.
   void begin_step();

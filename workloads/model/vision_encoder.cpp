@@ -94,7 +94,8 @@ at::Tensor VisionEncoder::forward(const at::Tensor& text, const Images& images,
                         .root_gradient = pass.root_gradient,
                         .documents = numbers,
                         .autocast = pass.autocast,
-                        .gather = frozen_ ? nullptr : pass.gather};
+                        .gather = frozen_ ? nullptr : pass.gather,
+                        .fp8_weights = pass.fp8_weights};
   if (run.gather) run.gather->wait(front_);
   // Every image has all its tokens, so a token's position in its image is the remainder of its
   // position among all tokens.

@@ -11,6 +11,10 @@
 // The layers are those of the decoder (layer.h) with another configuration, and parts of their own
 // for a runner, numbered after the decoder's (ModelConfig::layer_name). They have no dropout, no
 // recompute and no experts. A frozen encoder needs no gradients: its parts have no backward.
+// Products in 8 or 4 bits and rounded weights have scales, histories and copies of the encoder's
+// own layers (fp8_scaling.h, fp8_weights.h), which belong to the chunk that the encoder runs in
+// front of. A scale follows the largest element of a tensor or of a block, so there padding does
+// have influence.
 //
 // L image tokens, X numbers of a patch, H hidden elements; N rows of the decoder (layer.h).
 #pragma once

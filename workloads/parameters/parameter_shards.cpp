@@ -9,10 +9,11 @@
 namespace graphproof::workloads {
 
 ParameterShards::ParameterShards(const Parameters& parameters, const GradientBuffer& gradients,
-                                 std::vector<Bucket> buckets, faults::FaultHooks& faults)
+                                 std::vector<Bucket> buckets, faults::FaultHooks& faults,
+                                 const MakeBuffer& make)
     : faults_(faults),
       buckets_(std::move(buckets)),
-      flat_(parameters, "", parameters.all().front().tensor.scalar_type()) {
+      flat_(parameters, "", parameters.all().front().tensor.scalar_type(), make) {
   const at::NoGradGuard no_grad;
   for (std::size_t i = 0; i < parameters.all().size(); ++i) {
     at::Tensor parameter = parameters.all()[i].tensor, place = flat_.views()[i].tensor;

@@ -22,8 +22,10 @@ class ParameterShards {
  public:
   /// Moves every parameter, with its values, into one flat buffer with the layout of `gradients`.
   /// Must be constructed before anything uses the address of a parameter. `faults` outlives it.
+  /// Without `make` the buffer is the allocator's.
   ParameterShards(const Parameters& parameters, const GradientBuffer& gradients,
-                  std::vector<Bucket> buckets, faults::FaultHooks& faults);
+                  std::vector<Bucket> buckets, faults::FaultHooks& faults,
+                  const MakeBuffer& make = {});
 
   const std::vector<Bucket>& buckets() const { return buckets_; }
   /// [elements + padding] of the type of the parameters.

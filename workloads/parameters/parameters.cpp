@@ -47,7 +47,7 @@ std::vector<at::Tensor> Parameters::starting_with(const std::string& prefix) con
 }
 
 ParameterBuffer::ParameterBuffer(const Parameters& parameters, const std::string& prefix,
-                                 at::ScalarType type)
+                                 at::ScalarType type, const MakeBuffer& make)
     : begins_(parameters.all().size()) {
   const auto& all = parameters.all();
   std::int64_t elements = 0;
@@ -63,7 +63,8 @@ ParameterBuffer::ParameterBuffer(const Parameters& parameters, const std::string
   by_tokens_elements_ = place(/*by_tokens=*/true, /*expert=*/false);
   shared_elements_ = place(/*by_tokens=*/false, /*expert=*/false);
   place(/*by_tokens=*/false, /*expert=*/true);
-  flat_ = at::zeros({elements}, all.front().tensor.options().dtype(type).requires_grad(false));
+  const auto options = all.front().tensor.options().dtype(type).requires_grad(false);
+  flat_ = make ? make(elements, options) : at::zeros({elements}, options);
   for (std::size_t i = 0; i < all.size(); ++i) {
     const auto& [name, parameter] = all[i];
     views_.push_back({prefix + name.substr(name.find(':') + 1),
@@ -71,8 +72,8 @@ ParameterBuffer::ParameterBuffer(const Parameters& parameters, const std::string
   }
 }
 
-GradientBuffer::GradientBuffer(const Parameters& parameters)
-    : ParameterBuffer(parameters, "grad:") {
+GradientBuffer::GradientBuffer(const Parameters& parameters, const MakeBuffer& make)
+    : ParameterBuffer(parameters, "grad:", at::kFloat, make) {
   for (std::size_t i = 0; i < views().size(); ++i) {
     at::Tensor parameter = parameters.all()[i].tensor;
     parameter.mutable_grad() = views()[i].tensor;

@@ -5,6 +5,7 @@
 #include <ATen/ATen.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -74,6 +75,9 @@ class Parameters {
   std::vector<std::shared_ptr<torch::autograd::Node>> accumulators_;
 };
 
+/// Makes the memory of a flat buffer: [elements] zeros.
+using MakeBuffer = std::function<at::Tensor(std::int64_t elements, const at::TensorOptions&)>;
+
 /// One contiguous buffer with a place for each parameter: first those with Shard::by_tokens, then
 /// the others that every data parallel rank holds, then those of experts, so that one collective
 /// can reduce each kind. Zero at first; the padding stays zero.
@@ -83,9 +87,10 @@ class ParameterBuffer {
   /// vector width as for a separate tensor.
   static constexpr std::int64_t kAlignmentElements = 64;
 
-  /// `prefix` precedes the parameter's name in the name of a view.
+  /// `prefix` precedes the parameter's name in the name of a view. Without `make` the memory is
+  /// the allocator's.
   ParameterBuffer(const Parameters& parameters, const std::string& prefix,
-                  at::ScalarType type = at::kFloat);
+                  at::ScalarType type = at::kFloat, const MakeBuffer& make = {});
 
   const at::Tensor& flat() const { return flat_; }  // [elements + padding]
   at::Tensor by_tokens() const { return flat_.narrow(0, 0, by_tokens_elements_); }
@@ -111,7 +116,7 @@ class ParameterBuffer {
 /// change, and autograd adds to it in fp32 for every type of parameter.
 class GradientBuffer final : public ParameterBuffer {
  public:
-  explicit GradientBuffer(const Parameters& parameters);
+  explicit GradientBuffer(const Parameters& parameters, const MakeBuffer& make = {});
 };
 
 }  // namespace graphproof::workloads

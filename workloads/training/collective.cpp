@@ -11,12 +11,6 @@ namespace graphproof::workloads {
 namespace {
 
 constexpr std::int64_t kElementBytes = sizeof(float);
-// The size of the pieces that PyTorch's allocator maps in an expandable segment
-// (c10/core/AllocatorConfig.h, large_segment_size).
-constexpr std::int64_t kPiece = std::int64_t{20} << 20;
-// The input is at the first border and the result two borders further, with one spare piece at each
-// end.
-constexpr std::int64_t kPieces = 5;
 // Sums of up to 2^16 ranks stay below 2^24, where fp32 is exact.
 constexpr std::int64_t kValues = 251;
 
@@ -53,18 +47,6 @@ constexpr std::array kKinds = {
     Kind{"send_recv", false, false, Result::of_the_one_before, run_send_recv},
 };
 
-/// The alignment of buffers in bytes, that of the allocator's own blocks.
-constexpr std::int64_t kAligned = 512;
-
-std::int64_t aligned(std::int64_t bytes) { return (bytes + kAligned - 1) / kAligned * kAligned; }
-
-/// The distance of the arena's borders in bytes: that of the allocator's pieces, or the room for
-/// one buffer on a device without pieces.
-std::int64_t border_distance(const capture::Device& device, std::int64_t bytes) {
-  const at::Tensor sample = at::empty({1}, at::TensorOptions().device(device.torch_device()));
-  return device.physical_span(device.address(sample)).bytes > 0 ? kPiece : aligned(bytes);
-}
-
 const Kind& kind_of(const std::string& collective) {
   for (const Kind& kind : kKinds)
     if (kind.name == collective) return kind;
@@ -82,41 +64,23 @@ Collective::Collective(CollectiveConfig config, capture::Device& device)
       index_(comm::group_index(config_.group)) {
   const Kind& kind = kind_of(config_.collective);
   const std::int64_t whole = config_.bytes, part = whole / size_;
-  if (size_ < 2 || whole <= 0 || whole % (kElementBytes * size_) != 0 || whole > kPiece)
+  if (size_ < 2 || whole <= 0 || whole % (kElementBytes * size_) != 0 || whole > kPieceBytes)
     throw std::invalid_argument(
         "collective of " + std::to_string(whole) + " bytes over " + std::to_string(size_) +
         " ranks; want at least two ranks and a multiple of " +
-        std::to_string(kElementBytes * size_) + " bytes up to " + std::to_string(kPiece) +
+        std::to_string(kElementBytes * size_) + " bytes up to " + std::to_string(kPieceBytes) +
         ", since a larger buffer straddles on every rank");
-  border_distance_ = border_distance(device_, whole);
-  arena_ = at::empty({kPieces * border_distance_ / kElementBytes},
-                     at::TensorOptions().device(device_.torch_device()));
-  const std::uint64_t begin = device_.address(arena_);
-  if (const capture::PhysicalSpan span = device_.physical_span(begin); span.bytes > 0) {
-    const auto to_border =
-        static_cast<std::int64_t>(span.begin + static_cast<std::uint64_t>(span.bytes) - begin);
-    // If one allocation backs the whole arena there is no border, and only offsets can differ.
-    if (to_border <= kPiece) first_border_ = to_border;
-  }
-  const bool across = config_.per_rank && index_ % 2 == 1;
-  in_ = place("input", kind.in_is_part ? part : whole, 0, across);
-  out_ = place("result", kind.out_is_part ? part : whole, 2, across);
+  const BufferArena arena(device_, at::kFloat, whole, /*buffers=*/2);
+  in_ = place(arena, "input", kind.in_is_part ? part : whole);
+  out_ = place(arena, "result", kind.out_is_part ? part : whole);
 }
 
-at::Tensor Collective::place(const char* buffer, std::int64_t bytes, std::int64_t border,
-                             bool across) {
-  const std::int64_t offset = first_border_ + border * border_distance_ +
-                              (across ? border_distance_ - aligned(bytes / 2) : 0);
-  const at::Tensor tensor = arena_.narrow(0, offset / kElementBytes, bytes / kElementBytes);
-  BufferPlace placed{.buffer = buffer, .bytes = bytes, .offset = offset};
-  const std::uint64_t address = device_.address(tensor);
-  if (const capture::PhysicalSpan span = device_.physical_span(address); span.bytes > 0) {
-    placed.offset = static_cast<std::int64_t>(address - span.begin);
-    placed.span_bytes = span.bytes;
-    placed.straddles = placed.offset + bytes > span.bytes;
-  }
-  places_.push_back(placed);
-  return tensor;
+at::Tensor Collective::place(const BufferArena& arena, const char* buffer, std::int64_t bytes) {
+  const bool across = config_.per_rank && index_ % 2 == 1;
+  BufferArena::Placed placed =
+      arena.place(buffer, std::ssize(places_), bytes / kElementBytes, across);
+  places_.push_back(std::move(placed.place));
+  return placed.tensor;
 }
 
 at::Tensor Collective::values_of(int rank, std::int64_t step, std::int64_t elements) const {

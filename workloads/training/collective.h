@@ -3,9 +3,8 @@
 // every sum is exact in any order, and one rank alone can compute the result and compare it byte
 // for byte.
 //
-// Buffers. A library can register a buffer only if one physical allocation of the driver backs all
-// of it, and expandable segments consist of 20 MiB pieces (fixtures/device/device.h: PhysicalSpan).
-// Both buffers are in one arena, so that their placement is chosen and not left to chance:
+// Both buffers are in one arena (placed_buffer.h), so that their placement is chosen and not left
+// to chance:
 //   symmetric   the buffers of every rank begin at the border between two pieces
 //   per_rank    on odd ranks they straddle a border, on even ranks they are placed as above, so
 //               the buffers of some ranks can be registered and those of others cannot
@@ -20,6 +19,7 @@
 
 #include "fixtures/device/device.h"
 #include "fixtures/tensors/named_tensor.h"
+#include "workloads/parameters/placed_buffer.h"
 
 namespace graphproof::workloads {
 
@@ -31,16 +31,6 @@ struct CollectiveConfig {
   std::int64_t bytes = 0;  // B; a multiple of 4 N
   bool per_rank = false;
   std::string group;
-};
-
-/// The placement of a buffer. On a device without spans (sim), `offset` counts from the start of
-/// the arena and no buffer straddles.
-struct BufferPlace {
-  std::string buffer;
-  std::int64_t bytes = 0;
-  std::int64_t offset = 0;      // from the start of the physical span that holds its first byte
-  std::int64_t span_bytes = 0;  // the size of that span; 0: unknown
-  bool straddles = false;       // it ends in another span than it begins in
 };
 
 /// One collective of one rank. Used by one thread.
@@ -66,14 +56,12 @@ class Collective {
 
  private:
   at::Tensor values_of(int rank, std::int64_t step, std::int64_t elements) const;
-  at::Tensor place(const char* buffer, std::int64_t bytes, std::int64_t border, bool across);
+  at::Tensor place(const BufferArena& arena, const char* buffer, std::int64_t bytes);
 
   CollectiveConfig config_;
   capture::Device& device_;
   int size_, index_;
-  at::Tensor arena_;  // fp32; in_ and out_ are views of it
-  std::int64_t border_distance_ = 0, first_border_ = 0;
-  at::Tensor in_, out_;
+  at::Tensor in_, out_;  // views of one arena
   std::vector<BufferPlace> places_;
 };
 

@@ -45,8 +45,10 @@ void require_room(const ModelConfig& config) {
 }
 
 /// Adds the images of a microbatch whose first sequence is number `first` of the global batch.
-void add_images(Batch& batch, const ModelConfig& config, std::uint64_t seed, std::int64_t step,
-                std::int64_t first, at::Device device) {
+/// Returns the rows of their first tokens, in ascending order.
+std::vector<std::int64_t> add_images(Batch& batch, const ModelConfig& config, std::uint64_t seed,
+                                     std::int64_t step, std::int64_t first, at::Device device) {
+  std::vector<std::int64_t> begins;
   constexpr std::int64_t kPatches = ModelConfig::kPatches;
   const std::int64_t length = config.encoder_length(), rows = config.microbatch_size;
   at::Tensor patches = at::zeros({length, ModelConfig::kPatchNumbers}, at::kFloat),
@@ -63,6 +65,7 @@ void add_images(Batch& batch, const ModelConfig& config, std::uint64_t seed, std
     std::int64_t drawn = 1;
     for (std::int64_t i = 0; i < count; ++i) {
       const std::int64_t begin = i * room + draw.below(room - kPatches + 1, drawn++);
+      begins.push_back(b * config.seq_length + begin);
       for (std::int64_t p = 0; p < kPatches; ++p, ++token) {
         for (std::int64_t x = 0; x < ModelConfig::kPatchNumbers; ++x)
           patches[token][x] = draw.uniform(drawn++);
@@ -74,6 +77,19 @@ void add_images(Batch& batch, const ModelConfig& config, std::uint64_t seed, std
   batch.patches.push_back(patches.to(device));
   batch.images.push_back(images.to(device));
   batch.image_rows.push_back(image_rows.to(device));
+  return begins;
+}
+
+/// Moves borders of documents [B * A] out of the images that begin at `begins`, and padding after
+/// them.
+void keep_whole(std::vector<std::int64_t>& documents, const std::vector<std::int64_t>& begins) {
+  for (const std::int64_t begin : begins) {
+    const auto image = documents.begin() + begin;
+    // The first token of a sequence is never padding.
+    auto text = image;
+    while (*text < 0) --text;
+    std::fill(text, image + ModelConfig::kPatches, *text);
+  }
 }
 
 }  // namespace
@@ -101,9 +117,11 @@ Batch make_batch(const ModelConfig& config, const Layout& layout, std::uint64_t 
     batch.labels.push_back(text.index_select(1, positions + 1).to(device));
     if (config.paged_stash)
       batch.expert_pull.push_back(at::zeros({config.experts}, at::kFloat).to(device));
-    if (config.encoder_layers > 0)
-      add_images(batch, config, seed, step, (layout.dp_rank * config.microbatches + m) * rows,
-                 device);
+    if (config.encoder_layers > 0) {
+      const std::vector<std::int64_t> begins = add_images(
+          batch, config, seed, step, (layout.dp_rank * config.microbatches + m) * rows, device);
+      if (config.packed) keep_whole(documents, begins);
+    }
     if (!config.packed) continue;
     const at::Tensor document = at::from_blob(documents.data(), {rows, length}, at::kLong);
     at::Tensor counted = at::zeros({rows, length}, at::kFloat);

@@ -26,9 +26,11 @@ namespace graphproof::workloads {
 ///                                    microbatch: 0 for padding and for the last token of a
 ///                                    document, equal for all other tokens; the sum over the
 ///                                    context parallel ranks is the number of these ranks
-/// With a vision encoder, the images of all sequences follow one another along L image tokens, the
-/// encoder's length, and padding follows them. A microbatch without images is all padding, so a
-/// batch has the same tensors whether it has images or not. Without an encoder these are empty:
+/// An image of a packed sequence lies in one document: a border that would cut it comes after it,
+/// and padding begins after the last image. With a vision encoder, the images of all sequences
+/// follow one another along L image tokens, the encoder's length, and padding follows them. A
+/// microbatch without images is all padding, so a batch has the same tensors whether it has images
+/// or not. Without an encoder these are empty:
 ///   patches[m]    [L, X]  fp32   in  the X numbers of each token's patch
 ///   images[m]     [1, L]  int64  in  the number of the image of each token; -1 for padding
 ///   image_rows[m] [L]     int64  in  the row of the B*S tokens whose place the token takes; B*S

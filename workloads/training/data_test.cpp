@@ -181,6 +181,41 @@ TEST(Data, PackedSequencesAreConsecutiveDocumentsAndPadding) {
   EXPECT_TRUE(make_batch(kConfig, {}, 1, 0, at::kCPU).documents.empty());
 }
 
+TEST(Data, AnImageOfAPackedSequenceLiesInOneDocument) {
+  ModelConfig config = with_images(), text = kConfig;
+  config.packed = text.packed = true;
+  text.seq_length = config.seq_length;
+  config.image_counts = ImageCounts::variable;
+  const std::int64_t rows = config.microbatch_size * config.seq_length;
+  std::int64_t cut = 0, in_padding = 0;  // by the documents of a text with the same lengths
+  for (std::int64_t step = 0; step < 4; ++step) {
+    const Batch batch = make_batch(config, {}, 1, step, at::kCPU),
+                of_text = make_batch(text, {}, 1, step, at::kCPU);
+    for (std::size_t m = 0; m < batch.documents.size(); ++m) {
+      const at::Tensor documents = batch.documents[m].view({-1}),
+                       before = of_text.documents[m].view({-1});
+      for (std::int64_t t = 0; t < batch.image_rows[m].numel(); t += 4) {
+        const auto row = batch.image_rows[m][t].item<std::int64_t>();
+        if (row == rows) continue;
+        const at::Tensor image = documents.narrow(0, row, 4), was = before.narrow(0, row, 4);
+        EXPECT_TRUE(image.eq(image[0]).all().item<bool>()) << "step " << step << " row " << row;
+        EXPECT_GE(image[0].item<std::int64_t>(), 0) << "an image in padding";
+        cut += was.eq(was[0]).all().item<bool>() ? 0 : 1;
+        in_padding += was.lt(0).any().item<bool>();
+      }
+      for (std::int64_t b = 0; b < config.microbatch_size; ++b)
+        for (std::int64_t s = 1; s < config.seq_length; ++s) {
+          const auto last = batch.documents[m].index({b, s - 1}).item<std::int64_t>(),
+                     next = batch.documents[m].index({b, s}).item<std::int64_t>();
+          EXPECT_TRUE(next < 0 || (last >= 0 && next >= last)) << "documents follow one another";
+        }
+      EXPECT_NEAR(batch.weights[m].sum().item<double>(), 1, 1e-6);
+    }
+  }
+  EXPECT_GT(cut, 0) << "no border had to move";
+  EXPECT_GT(in_padding, 0) << "no padding had to move";
+}
+
 TEST(Data, ContextParallelRanksKnowAllDocumentsAndShareTheWeights) {
   ModelConfig config = kConfig;
   config.seq_length = 16;

@@ -173,11 +173,11 @@ struct TrainStep::State {
                          layout, tracker, seed, device_.torch_device(), faults)
                    : nullptr),
         all_shards(parameters.shards()),
-        gradients(parameters),
+        gradients(parameters, placed("gradients")),
         shards(config.distributed_optimizer && layout.replicas() > 1
                    ? std::make_unique<ParameterShards>(
                          parameters, gradients, cut_buckets(config, layout, parameters, gradients),
-                         faults)
+                         faults, placed("parameters"))
                    : nullptr),
         checks(config, faults),
         reduction(config, layout, parameters, gradients, checks, device, faults),
@@ -203,7 +203,7 @@ struct TrainStep::State {
         transfers(layout, config, options.dtype(scalar_type(config.precision))),
         schedule(config, layout, device_.torch_device()) {
     if (config.fp8_weights || is_quantized(config.precision))
-      fp8_weights.emplace(config, layout, parameters, faults);
+      fp8_weights.emplace(config, layout, parameters, frozen, faults);
     if (config.cpu_offload) offload.emplace(device, faults);
     if (config.overlap_ep_comm) exchanges.emplace(device, layout.ep_group, faults);
     if (config.shared_expert && config.shared_expert_overlap)
@@ -228,6 +228,19 @@ struct TrainStep::State {
   faults::FaultHooks& plan() {
     planted->plan_step({config, layout, seed, device, recording});
     return *planted;
+  }
+
+  /// What makes the flat buffer `name`; nothing if the allocator chooses its place.
+  MakeBuffer placed(const char* name) {
+    if (layout.placement == BufferPlacement::by_allocator) return {};
+    return [this, name](std::int64_t elements, const at::TensorOptions& of) {
+      const at::ScalarType type = c10::typeMetaToScalarType(of.dtype());
+      const auto bytes = elements * static_cast<std::int64_t>(c10::elementSize(type));
+      const BufferArena arena(device, type, bytes, /*buffers=*/1);
+      placed_buffers.push_back(
+          arena.place(name, 0, elements, layout.placement == BufferPlacement::across_border));
+      return placed_buffers.back().tensor;
+    };
   }
 
   /// Enqueues the computation of `root` for the step.
@@ -291,6 +304,7 @@ struct TrainStep::State {
   Parameters frozen;                            // those that are not trained
   const std::unique_ptr<VisionEncoder> vision;  // on the first stage of model vlm
   std::vector<Shard> all_shards;                // of `parameters`, then of `frozen`
+  std::vector<BufferArena::Placed> placed_buffers;
   GradientBuffer gradients;
   const std::unique_ptr<ParameterShards> shards;  // of the distributed optimizer
   HostChecks checks;
@@ -643,6 +657,9 @@ std::vector<NamedTensor> TrainStep::parameters() {
   return all;
 }
 const std::vector<Shard>& TrainStep::shards() const { return state_->all_shards; }
+const std::vector<BufferArena::Placed>& TrainStep::placed_buffers() const {
+  return state_->placed_buffers;
+}
 const std::vector<NamedTensor>& TrainStep::frozen() const { return state_->frozen.all(); }
 std::vector<NamedTensor> TrainStep::gradients() { return state_->gradients.views(); }
 const std::vector<Updated>& TrainStep::updated() const { return state_->optimizer.updated(); }

@@ -22,6 +22,7 @@
 #include "workloads/forward/module_runner.h"
 #include "workloads/forward/module_runs.h"
 #include "workloads/parameters/parameters.h"
+#include "workloads/parameters/placed_buffer.h"
 #include "workloads/pipeline/pipeline_schedule.h"
 #include "workloads/training/data.h"
 #include "workloads/training/gradient_reduction.h"
@@ -86,6 +87,10 @@ class TrainStep {
   std::vector<NamedTensor> parameters();
   /// Which part of its full tensor each parameter is, in the same order.
   const std::vector<Shard>& shards() const;
+  /// The flat buffers by which ranks reduce gradients ("gradients") and gather parameters
+  /// ("parameters", with the distributed optimizer), where the layout chooses their places; none
+  /// with BufferPlacement::by_allocator.
+  const std::vector<BufferArena::Placed>& placed_buffers() const;
   /// The parameters that are not trained, and so have no gradient.
   const std::vector<NamedTensor>& frozen() const;
   /// "grad:NAME" fp32, static, of the others in the same order.

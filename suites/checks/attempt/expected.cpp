@@ -126,7 +126,10 @@ std::vector<RecomputedPart> recomputed_parts(const Axes& axes, bool last_stage) 
   return parts;
 }
 
-std::vector<std::int64_t> rounded_weights(const Axes& axes, std::int64_t stage) {
+namespace {
+
+/// Of rounded_weights(), those of the decoder and of multi-token prediction.
+std::vector<std::int64_t> rounded_weights_of_decoder(const Axes& axes, std::int64_t stage) {
   const std::int64_t layers = axes.integer("layers"), stages = axes.integer("pp"),
                      of_chunk = layers / (stages * axes.integer("vpp"));
   const std::int64_t of_experts =
@@ -147,8 +150,27 @@ std::vector<std::int64_t> rounded_weights(const Axes& axes, std::int64_t stage) 
   return weights;
 }
 
+/// Of rounded_weights(), those of the vision encoder, which the first stage has.
+std::vector<std::int64_t> rounded_weights_of_encoder(const Axes& axes, std::int64_t stage) {
+  if (axes.text("model") != "vlm" || stage != 0) return {};
+  constexpr std::int64_t kOfDenseLayer = 4;  // two of attention, two of the MLP
+  std::vector<std::int64_t> weights(static_cast<std::size_t>(axes.integer("encoder_layers")),
+                                    kOfDenseLayer);
+  if (axes.flag("first_last_layers_bf16")) weights.front() = weights.back() = 0;
+  return weights;
+}
+
+}  // namespace
+
+std::vector<std::int64_t> rounded_weights(const Axes& axes, std::int64_t stage) {
+  std::vector<std::int64_t> weights = rounded_weights_of_decoder(axes, stage);
+  const std::vector<std::int64_t> of_encoder = rounded_weights_of_encoder(axes, stage);
+  weights.insert(weights.end(), of_encoder.begin(), of_encoder.end());
+  return weights;
+}
+
 LinearLayers linear_layers(const Axes& axes, std::int64_t stage) {
-  const std::vector<std::int64_t> of_layers = rounded_weights(axes, stage);
+  const std::vector<std::int64_t> of_layers = rounded_weights_of_decoder(axes, stage);
   const std::int64_t inner = std::accumulate(of_layers.begin(), of_layers.end(), std::int64_t{0});
   if (stage < axes.integer("pp") - 1) return {inner, inner};
   // The output layer, and a projection in front of each layer of prediction.
@@ -164,7 +186,9 @@ std::int64_t offloaded_activations(const Axes& axes) {
 }
 
 std::vector<std::int64_t> fp8_updates(const Axes& axes, std::int64_t stage) {
-  const std::vector<std::int64_t> weights = rounded_weights(axes, stage);
+  const std::vector<std::int64_t> weights = rounded_weights_of_decoder(axes, stage),
+                                  of_encoder = rounded_weights_of_encoder(axes, stage);
+  const auto rounds = [](std::int64_t count) { return count > 0; };
   const std::int64_t chunks = axes.integer("vpp"),
                      of_chunk = axes.integer("layers") / (axes.integer("pp") * chunks);
   std::vector<std::int64_t> updates;
@@ -173,7 +197,9 @@ std::vector<std::int64_t> fp8_updates(const Axes& axes, std::int64_t stage) {
       const auto first = weights.begin() + chunk * of_chunk;
       // Layers of multi-token prediction belong to the last chunk.
       const auto end = chunk == chunks - 1 ? weights.end() : first + of_chunk;
-      const bool any = std::any_of(first, end, [](auto count) { return count > 0; });
+      // The encoder runs in front of the first chunk.
+      const bool any = std::any_of(first, end, rounds) ||
+                       (chunk == 0 && std::ranges::any_of(of_encoder, rounds));
       updates.push_back(any ? axes.integer("microbatches") : 0);
     }
   return updates;

@@ -74,8 +74,9 @@ struct RecomputedPart {
 std::vector<RecomputedPart> recomputed_parts(const Axes& axes, bool last_stage = true);
 
 /// How many rounded weight copies each layer of pipeline stage `stage` makes in a step with axis
-/// fp8_weights, those of multi-token prediction last: one for each linear layer; none in the first
-/// and the last layer of the model with axis first_last_layers_bf16.
+/// fp8_weights, those of multi-token prediction after the decoder's and those of a vision encoder
+/// last: one for each linear layer; none in the first and the last layer of the decoder and of the
+/// encoder with axis first_last_layers_bf16.
 std::vector<std::int64_t> rounded_weights(const Axes& axes, std::int64_t stage);
 
 /// The linear layers of a stage without those of a vision encoder and without routers: how many

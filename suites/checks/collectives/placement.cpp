@@ -1,6 +1,10 @@
-// D28: the buffers of the single collective lie in physical memory as axis placement asks; the
-// driver reports where they lie. Without this check, a case with placement per_rank could have all
-// buffers at the same place and prove nothing.
+// D28: the buffers of the single collective, and with placement per_rank the flat buffers of a
+// training step, lie in physical memory as axis placement asks; the driver reports where they lie.
+// Without this check, a case with placement per_rank could have all buffers at the same place and
+// prove nothing.
+#include <set>
+#include <utility>
+
 #include "suites/checks/attempt/concat.h"
 #include "suites/checks/attempt/judgement.h"
 
@@ -26,40 +30,64 @@ bool as_asked(const Attempt& attempt, int rank, const PlacementLine& line,
               const PlacementLine& first) {
   const bool moved = attempt.axes.text("placement") == "per_rank" && rank % 2 == 1;
   // Only expandable segments have borders across which a buffer can lie.
-  const bool across = moved && attempt.axes.text("allocator") == "expandable";
-  return (line.offset != first.offset) == moved && line.straddles == across;
+  const bool across =
+      moved && attempt.axes.text("allocator") == "expandable" && line.buffer != "pool";
+  const bool larger = line.span_bytes > 0 && line.bytes > line.span_bytes;
+  return (line.offset != first.offset) == moved && line.straddles == (across || larger);
+}
+
+using PlacedBuffers = std::vector<std::pair<std::string_view, std::string_view>>;
+
+/// The arms and their buffers that are placed. A training case has more arms, some of which depend
+/// on the device, and all are made alike. The pool of an arm's graphs counts as a buffer.
+PlacedBuffers placed_buffers(const Attempt& attempt, const Expected& expected) {
+  std::vector<std::string_view> arms = {"eager_a"}, buffers;
+  if (attempt.axes.text("model") == "collective") {
+    arms.emplace_back("eager_b");
+    buffers = {"input", "result"};
+  } else if (expected.trains) {
+    buffers = {"gradients"};
+    if (attempt.axes.flag("distributed_optimizer")) buffers.emplace_back("parameters");
+  }
+  if (expected.graph) arms.insert(arms.end(), {"lockstep_eager", "lockstep_graph"});
+  if (expected.graph && attempt.axes.text("model") == "collective")
+    arms.insert(arms.end(), {"graph_b", "free_eager", "free_graph"});
+  PlacedBuffers placed;
+  for (const std::string_view arm : arms)
+    for (const std::string_view buffer : buffers) placed.emplace_back(arm, buffer);
+  if (expected.graph && attempt.axes.text("model") != "collective")
+    placed.emplace_back("lockstep_graph", "pool");
+  return placed;
 }
 
 }  // namespace
 
-/// Both buffers of every arm have a `placement` line, and lie as axis placement asks.
+/// The buffers of every arm have a `placement` line, and lie as axis placement asks.
 record::CheckResult placement(Judgement& judgement, const Attempt& attempt) {
-  std::vector<std::string_view> arms = {"eager_a", "eager_b"};
-  if (judgement.expected().graph)
-    arms.insert(arms.end(),
-                {"lockstep_eager", "lockstep_graph", "graph_b", "free_eager", "free_graph"});
+  const PlacedBuffers placed = placed_buffers(attempt, judgement.expected());
   const std::string asked = attempt.axes.text("placement");
+  std::set<std::string_view> arms;
+  for (const auto& [arm, buffer] : placed) arms.insert(arm);
   for (const RankFiles& files : attempt.ranks) {
-    for (const std::string_view arm : arms) {
-      for (const std::string_view buffer : {"input", "result"}) {
-        const PlacementLine* line = placement_of(judgement, files, arm, buffer);
-        const PlacementLine* first = placement_of(judgement, attempt.ranks.front(), arm, buffer);
-        if (!line || !first) {
-          judgement.absent<PlacementLine>(files, concat("of the ", buffer, " of arm ", arm));
-        } else if (as_asked(attempt, files.rank, *line, *first)) {
-          judgement.confirm(files.rank);
-        } else {
-          judgement.defect({.rank = files.rank,
-                            .step = std::nullopt,
-                            .what = concat("the ", buffer, " of arm ", arm,
-                                           " does not lie as placement ", asked, " asks"),
-                            .got = concat(place_text(*line), "; rank 0: ", place_text(*first)),
-                            .want = asked == "per_rank"
-                                        ? "odd ranks elsewhere than even ones, and across a border "
-                                          "of an expandable segment"
-                                        : "the same offset on every rank, in one piece",
-                            .why = "the place of a buffer decides whether NCCL registers it"});
-        }
+    for (const auto& [arm, buffer] : placed) {
+      const PlacementLine* line = placement_of(judgement, files, arm, buffer);
+      const PlacementLine* first = placement_of(judgement, attempt.ranks.front(), arm, buffer);
+      if (!line || !first) {
+        judgement.absent<PlacementLine>(files, concat("of the ", buffer, " of arm ", arm));
+      } else if (as_asked(attempt, files.rank, *line, *first)) {
+        judgement.confirm(files.rank);
+      } else {
+        judgement.defect({.rank = files.rank,
+                          .step = std::nullopt,
+                          .what = concat("the ", buffer, " of arm ", arm,
+                                         " does not lie as placement ", asked, " asks"),
+                          .got = concat(place_text(*line), "; rank 0: ", place_text(*first)),
+                          .want = asked == "per_rank"
+                                      ? "odd ranks elsewhere than even ones, and across a border "
+                                        "of an expandable segment"
+                                      : "the same offset on every rank, in one piece",
+                          .why = "the place of a buffer decides whether NCCL registers it, and a "
+                                 "peer must not derive it from its own"});
       }
     }
   }

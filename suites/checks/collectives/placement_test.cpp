@@ -81,7 +81,43 @@ TEST(Placement, WholeAllocationsHaveNoBorderToLieAcross) {
       "fail");
 }
 
-TEST(Placement, TrainingStepsHaveNone) {
+TEST(Placement, OfTrainingStepsIsThatOfFlatBuffersAndPools) {
+  const json sharded = {{"impl", "local"},
+                        {"dp", 2},
+                        {"microbatches", 2},
+                        {"placement", "per_rank"},
+                        {"distributed_optimizer", true}};
+  const auto as_on_rank_0 = [](const char* arm, const char* buffer) {
+    return [=](Attempt& attempt) {
+      for (Line& line : attempt.ranks.at(1).evidence->lines)
+        if (line.kind == "placement" && text(line, "arm") == arm && text(line, "buffer") == buffer)
+          line.fields["offset"] = std::string_view(buffer) == "pool" ? 512 : 0;
+    };
+  };
+  judge_rows(kPlacementCheck, sharded,
+             {{"gradients as on rank 0 (M414)",
+               as_on_rank_0("lockstep_graph", "gradients"),
+               Result::fail,
+               1,
+               {"the gradients of arm lockstep_graph does not lie as placement per_rank asks"}},
+              {"parameters as on rank 0",
+               as_on_rank_0("eager_a", "parameters"),
+               Result::fail,
+               1,
+               {"the parameters of arm eager_a"}},
+              {"the pool as on rank 0",
+               as_on_rank_0("lockstep_graph", "pool"),
+               Result::fail,
+               1,
+               {"the pool of arm lockstep_graph"}},
+              {"no lines of a rank",
+               [](Attempt& attempt) { erase(attempt, {.rank = 1, .kind = "placement"}); },
+               Result::fail,
+               1,
+               {"rank 1 left no `placement` line of the gradients of arm eager_a"}}});
+}
+
+TEST(Placement, OfSymmetricTrainingStepsIsTheAllocators) {
   EXPECT_EQ(record::name(judge_one(kPlacementCheck, {{"impl", "manual"}}, [](Attempt&) {}).result),
             "not_applicable");
 }

@@ -54,7 +54,7 @@ class RankScript {
 
   record::Evidence write() {
     begin();
-    if (collective_) placements();
+    if (collective_ || attempt_.axes.text("placement") == "per_rank") placements();
     eager();
     if (collective_) closed_forms();
     if (decodes_) decoding_eager();
@@ -474,15 +474,26 @@ class RankScript {
     constexpr std::int64_t kPiece = 20971520, kBytes = 65536;
     const bool expandable = attempt_.axes.text("allocator") == "expandable";
     const bool moved = attempt_.axes.text("placement") == "per_rank" && rank_ % 2 == 1;
+    std::vector<const char*> buffers;
+    if (collective_) buffers = {"input", "result"};
+    if (plan_.trains) buffers = {"gradients"};
+    if (plan_.trains && attempt_.axes.flag("distributed_optimizer"))
+      buffers.push_back("parameters");
     for (const char* arm : {"eager_a", "eager_b", "lockstep_eager", "lockstep_graph", "graph_b",
                             "free_eager", "free_graph"})
-      for (const char* buffer : {"input", "result"})
+      for (const char* buffer : buffers)
         line(record::PlacementLine{.arm = arm,
                                    .buffer = buffer,
                                    .bytes = kBytes,
                                    .offset = moved ? kPiece - kBytes / 2 : 0,
                                    .span_bytes = expandable ? kPiece : 5 * kPiece,
                                    .straddles = moved && expandable});
+    if (collective_ || !plan_.graph) return;
+    constexpr std::int64_t kBlock = 512;
+    const std::int64_t distance = moved ? 3 * kBlock : kBlock;
+    for (const char* arm : {"lockstep_graph", "graph_b", "free_graph"})
+      line(record::PlacementLine{
+          .arm = arm, .buffer = "pool", .bytes = distance, .offset = distance});
   }
   void closed_forms() {
     const auto all = [&](const char* arm, std::int64_t first, std::int64_t last) {

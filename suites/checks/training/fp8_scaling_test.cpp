@@ -62,11 +62,16 @@ TEST(Fp8Scaling, KnowsWhichChunksMultiplyInFp8) {
   const nlohmann::json interleaved = {{"layers", 4}, {"pp", 2}, {"vpp", 2}, {"microbatches", 2}};
   nlohmann::json ends = interleaved;
   ends["first_last_layers_bf16"] = true;
+  nlohmann::json seeing = ends;  // with an encoder whose middle layer is in fp8
+  seeing["model"] = "vlm";
+  seeing["encoder_layers"] = 3;
   nlohmann::json ahead = ends;  // whose last chunk ends with a layer in fp8
   ahead["mtp_num_layers"] = 1;
   for (const Row& row : std::vector<Row>{{interleaved, 0, {2, 2, 2, 2}},
                                          {ends, 0, {0, 2, 0, 2}},
                                          {ends, 1, {2, 0, 2, 0}},
+                                         {seeing, 0, {2, 2, 2, 2}},
+                                         {seeing, 1, {2, 0, 2, 0}},
                                          {ahead, 0, {0, 2, 0, 2}},
                                          {ahead, 1, {2, 2, 2, 2}}}) {
     nlohmann::json axes = row.axes;

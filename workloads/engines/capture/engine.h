@@ -35,6 +35,9 @@ struct CaptureReport {
   std::optional<workloads::RunCount> module_runs;
   /// The addresses of CaptureRequest::owned_inputs.
   std::vector<std::uint64_t> owned_inputs = {};
+  /// The distance in bytes of the first block that the work allocated from the first one of the
+  /// capture; only with axis placement per_rank.
+  std::optional<std::int64_t> pool_offset = {};
 };
 
 /// Called by an engine around captures and replays. The harness writes evidence in these calls.

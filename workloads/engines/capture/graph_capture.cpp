@@ -21,12 +21,46 @@ std::vector<std::int64_t> read_counter(const CaptureParts& parts) {
   return {values, values + counts.numel()};
 }
 
+/// Blocks in front of everything that a capture allocates. The buffers of its collectives then lie
+/// at other offsets of their segments on ranks with an odd number than on the others.
+class PoolShift {
+ public:
+  explicit PoolShift(const CaptureParts& parts) {
+    const workloads::BufferPlacement placement = parts.step.layout().placement;
+    if (placement == workloads::BufferPlacement::by_allocator) return;
+    const auto block = [&](std::int64_t bytes) {
+      blocks_.push_back(at::empty(
+          {bytes}, at::TensorOptions().device(parts.device.torch_device()).dtype(at::kByte)));
+      return parts.device.address(blocks_.back());
+    };
+    const std::uint64_t begin = block(kBlock);
+    if (placement == workloads::BufferPlacement::across_border) {
+      block(2 * kBlock);
+      block(kLargeBlock);
+    }
+    distance_ = static_cast<std::int64_t>(block(kBlock) - begin);
+  }
+
+  std::optional<std::int64_t> distance() const { return distance_; }
+
+ private:
+  // PyTorch's allocator rounds to 512 bytes, and takes blocks of more than 1 MiB from other
+  // segments than smaller ones (c10/core/AllocatorConfig.h).
+  static constexpr std::int64_t kBlock = 512, kLargeBlock = (std::int64_t{3} << 20) / 2;
+
+  std::vector<at::Tensor> blocks_;
+  std::optional<std::int64_t> distance_;
+};
+
 }  // namespace
 
-void record(const CaptureParts& parts, const capture::Pool& pool, const std::function<void()>& work,
-            capture::Graph& graph) {
+std::optional<std::int64_t> record(const CaptureParts& parts, const capture::Pool& pool,
+                                   const std::function<void()>& work, capture::Graph& graph) {
+  std::optional<std::int64_t> distance;
   graph.capture_begin(pool, parts.config.capture_mode);
   try {
+    const PoolShift shift(parts);
+    distance = shift.distance();
     const Recording recording(parts.step);
     work();
   } catch (...) {
@@ -39,6 +73,7 @@ void record(const CaptureParts& parts, const capture::Pool& pool, const std::fun
     throw;
   }
   graph.capture_end();
+  return distance;
 }
 
 std::unique_ptr<capture::Graph> make_graph(const CaptureParts& parts) {
@@ -74,7 +109,7 @@ std::unique_ptr<capture::Graph> capture_graph(const CaptureParts& parts, Capture
   {
     const capture::OperatorLog log;  // names the refused operator, which CUDA's errors do not
     try {
-      record(parts, request.pool, request.work, *graph);
+      report.pool_offset = record(parts, request.pool, request.work, *graph);
     } catch (const std::exception& error) {
       failure = capture::as_device_error(error, log.last());
     }

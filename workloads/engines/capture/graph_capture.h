@@ -3,8 +3,10 @@
 // the observer gets a report.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -54,9 +56,11 @@ std::unique_ptr<capture::Graph> capture_graph(const CaptureParts& parts, Capture
 
 /// Makes a graph with which every generator of the step is registered. A piece of capture_graph().
 std::unique_ptr<capture::Graph> make_graph(const CaptureParts& parts);
-/// Captures `work` into `graph`. Ends the capture even after an error, and rethrows the error. A
+/// Captures `work` into `graph`. Ends the capture even after an error, and rethrows the error. With
+/// axis placement per_rank what the work allocates in the pool lies further behind on ranks with an
+/// odd number, and the distance of its first block from the first one of the capture is returned. A
 /// piece of capture_graph().
-void record(const CaptureParts& parts, const capture::Pool& pool, const std::function<void()>& work,
-            capture::Graph& graph);
+std::optional<std::int64_t> record(const CaptureParts& parts, const capture::Pool& pool,
+                                   const std::function<void()>& work, capture::Graph& graph);
 
 }  // namespace graphproof::engines

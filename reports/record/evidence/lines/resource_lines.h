@@ -115,7 +115,12 @@ struct CommunicatorsLine {
 struct PlacementLine {
   static constexpr std::string_view
       kKind = "placement",
-      kDoc = "The place in physical memory of a buffer of the case's single collective.";
+      kDoc =
+          "The place in physical memory of a buffer of the case's single collective, or with axis "
+          "placement per_rank of a flat buffer of a training step: of its gradients, and with the "
+          "distributed optimizer of its parameters; and of the first block that the first graph "
+          "of an arm allocates in its pool, of which bytes and offset are the distance from the "
+          "pool's beginning.";
   std::string arm, buffer;
   std::int64_t bytes = 1, offset = 0, span_bytes = 0;
   bool straddles = false;
@@ -123,7 +128,8 @@ struct PlacementLine {
   template <class Visitor>
   static void fields(Visitor& field) {
     field("arm", &PlacementLine::arm, "the arm", "lockstep_graph", kFilled);
-    field("buffer", &PlacementLine::buffer, "the buffer", "result", {.one_of = "input|result"});
+    field("buffer", &PlacementLine::buffer, "the buffer", "result",
+          {.one_of = "input|result|gradients|parameters|pool"});
     field("bytes", &PlacementLine::bytes, "its size", 16777216, kPositive);
     field("offset", &PlacementLine::offset, "offset in its span of physical memory (bytes)",
           12582912, kCount);
