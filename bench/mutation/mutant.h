@@ -10,10 +10,17 @@
 
 namespace graphproof {
 
+/// Whether the program has come to its `main`. What runs earlier is reached by every case.
+inline bool& main_has_begun() {
+  static bool begun = false;
+  return begun;
+}
+
 /// Whether change `number` is the one that GRAPHPROOF_MUTANT names. Where
-/// GRAPHPROOF_MUTANTS_REACHED names a file, its byte `number` becomes 1: which changes a case runs
-/// into. The file is as large as there are changes. It is mapped, because ranks may end without
-/// running any exit handler. Callable from every thread.
+/// GRAPHPROOF_MUTANTS_REACHED names a file, its byte `number` gets bit 1 before `main` and bit 2
+/// from then on: which changes and blocks a case runs into. The file is as large as there are
+/// numbers. It is mapped, because ranks may end without running any exit handler. Callable from
+/// every thread.
 inline bool mutant(int number) {
   struct Switch {
     int active = -1;
@@ -33,7 +40,11 @@ inline bool mutant(int number) {
     }
   };
   static const Switch chosen;
-  if (chosen.reached != nullptr) chosen.reached[number] = 1;
+  if (chosen.reached != nullptr) {
+    const unsigned char when = main_has_begun() ? 2 : 1;
+    if ((__atomic_load_n(chosen.reached + number, __ATOMIC_RELAXED) & when) == 0)
+      __atomic_fetch_or(chosen.reached + number, when, __ATOMIC_RELAXED);
+  }
   return number == chosen.active;
 }
 

@@ -7,11 +7,15 @@ of the environment picks one (mutant.h). The method is known as mutant schemata 
 Harrold, Mutation Analysis Using Mutant Schemata, ISSTA 1993); the kinds are those of Mull and of
 Offutt's sufficient set, without what a compiler would refuse anyway.
 
+Beside the changes, a block of code can say that it was entered, which tells whoever chooses cases
+what they run through.
+
 The parser knows grammar and no types, so some changes do not compile. Whoever builds takes these
 out again by the lines of the compiler's errors: `mutate` keeps every line where it was.
 """
 import dataclasses
 import pathlib
+import re
 
 # The versions that the set-up installs for the test of this file.
 TREE_SITTER, TREE_SITTER_CPP = "0.26.1", "0.23.4"
@@ -40,6 +44,17 @@ class Mutant:
     text: str
 
 
+@dataclasses.dataclass(frozen=True)
+class Block:
+    """A block of code that says when it is entered. `function` is the name of the function whose
+    body it is, or empty."""
+    file: str
+    line: int
+    column: int
+    last_line: int  # `line`: what does not compile there is the call, which stands at the brace
+    function: str
+
+
 def is_row(mutant, row):
     """Whether a row of survivors.json means this mutant. A row names no line number, so that it
     holds when other lines move; it means all changes of a file that look the same."""
@@ -51,11 +66,28 @@ def _one_line(text):
     return " ".join(text.decode().split())
 
 
+def _name_of(function):
+    """The name of a function, or empty for what is none or has none."""
+    declarator = function.child_by_field_name("declarator")
+    if function.type != "function_definition":
+        return ""
+    while declarator is not None and declarator.type not in ("identifier", "field_identifier"):
+        declarator = (declarator.child_by_field_name("declarator") or
+                      declarator.child_by_field_name("name") or
+                      next(iter(declarator.named_children), None)
+                      if declarator.type in ("reference_declarator", "pointer_declarator",
+                                             "function_declarator", "qualified_identifier",
+                                             "template_function") else None)
+    return "" if declarator is None else declarator.text.decode()
+
+
 class _Writer:
     def __init__(self, file, source, number):
         self.file, self.source, self.number = file, source, number
         self.lines = source.split(b"\n")
         self.found = []  # (number or None, Mutant)
+        self.blocks = []  # (number or None, Block)
+        self.constant = False  # whether this is inside a function that may run while compiling
 
     def _switch(self, node, kind, before, after):
         """The call that asks whether this change is active, or None where it is not built."""
@@ -87,11 +119,25 @@ class _Writer:
             if body is None:
                 return self._text(node)
             # Default arguments, captures and member initializers stay as they are.
-            return self.source[node.start_byte:body.start_byte] + self.write(body, True)
+            head = self.source[node.start_byte:body.start_byte]
+            outside, self.constant = self.constant, self.constant or b"constexpr" in head
+            written = head + self.write(body, True)
+            self.constant = outside
+            return written
         if not inside:
             return self._children(node, False)
         change = getattr(self, "_" + node.type, None)
         return change(node) if change else self._children(node, True)
+
+    def _compound_statement(self, node):
+        written = self._children(node, True)
+        if node.parent.type == "switch_statement" or self.constant:
+            return written
+        block = Block(self.file, node.start_point[0] + 1, node.start_point[1] + 1,
+                      node.start_point[0] + 1, _name_of(node.parent))
+        number = self.number(block)
+        self.blocks.append((number, block))
+        return written if number is None else b"{ ::graphproof::mutant(%d);" % number + written[1:]
 
     def _binary_expression(self, node):
         left, operator, right = (node.child_by_field_name(name)
@@ -173,17 +219,27 @@ class _Writer:
 
 
 def mutate(file, source, number):
-    """Returns the text of `source` with its changes built in, and [(number, Mutant)].
+    """Returns the text of `source` with its changes built in, [(number, Mutant)] and
+    [(number, Block)].
 
-    `source` is bytes, `file` names it in its mutants. number(mutant) gives the number of a mutant,
-    or None for one that is not built; it is still in the list. The result begins with a line that
-    includes mutant.h, and numbers its lines as the source does."""
+    `source` is bytes, `file` names it in its mutants. number(what) gives the number of a mutant or
+    of a block, or None for one that is not built; it is still in the list. The result begins with a
+    line that includes mutant.h, and numbers its lines as the source does."""
     import tree_sitter
     import tree_sitter_cpp
     parser = tree_sitter.Parser(tree_sitter.Language(tree_sitter_cpp.language()))
     writer = _Writer(file, source, number)
     written = writer.write(parser.parse(source).root_node, False)
-    return b'#include "bench/mutation/mutant.h"\n#line 1\n' + written, writer.found
+    return b'#include "bench/mutation/mutant.h"\n#line 1\n' + written, writer.found, writer.blocks
+
+
+def marked(source):
+    """The text of the source of a program whose `main` says that it has begun (mutant.h)."""
+    text, places = re.subn(rb"^(int main\(.*?\) \{)", rb"\1 ::graphproof::main_has_begun() = true;",
+                           source, flags=re.M)
+    if places != 1:
+        raise ValueError("a program has one function main")
+    return b'#include "bench/mutation/mutant.h"\n#line 1\n' + text
 
 
 def sources(root, folders):

@@ -21,6 +21,9 @@ SOURCE = rb"""#include <cstdio>
 #include <vector>
 template <int kWidth = 2>
 int widened(int value) { return kWidth * value; }
+constexpr int while_compiling(int value) { return value; }
+int first(int only_early) { return only_early * 2; }
+const int early = widened(first(3));
 constexpr int kFixed = 3 + 4;
 int twice(bool negative) {
   int result = 0;
@@ -39,15 +42,20 @@ int twice(bool negative) {
   const auto in_a_lambda = [](int of) { return of && true; };
   return in_a_lambda(result) ? result : 0;
 }
-int main() {
+int main(int argc, char** argv) {
   std::printf("%d %d\n", twice(false), twice(true));
 }
 """
 
+# As the bench builds the source of the program.
+MARKED = mutants.marked(SOURCE).split(b"#line 1\n", 1)[1]
+
 
 def changed(source):
-    numbers = {}
-    return mutants.mutate("source.cpp", source, lambda m: numbers.setdefault(m, len(numbers)))
+    """The changed source with all mutants, which have the first numbers, and all blocks."""
+    _, found, blocks = mutants.mutate("source.cpp", source, lambda what: None)
+    numbers = {what: number for number, (_, what) in enumerate(found + blocks)}
+    return mutants.mutate("source.cpp", source, numbers.get)
 
 
 class Mutants(unittest.TestCase):
@@ -56,7 +64,7 @@ class Mutants(unittest.TestCase):
         cls.folder = tempfile.TemporaryDirectory()
         cls.addClassCleanup(cls.folder.cleanup)
         folder = pathlib.Path(cls.folder.name)
-        text, cls.found = changed(SOURCE)
+        text, cls.found, cls.blocks = changed(MARKED)
         (folder / "source.cpp").write_bytes(text)
         cls.program = folder / "program"
         subprocess.run([os.environ["GRAPHPROOF_CXX"], "-std=c++20", "-w", f"-I{ROOT}",
@@ -89,33 +97,49 @@ class Mutants(unittest.TestCase):
 
     def test_what_is_decided_while_compiling_and_what_words_an_error_stays(self):
         texts = {(m.line, m.before) for _, m in self.found}
-        self.assertFalse({line for line, _ in texts} & {3, 5}, texts)
-        self.assertNotIn((15, "6"), texts)
-        self.assertNotIn((18, "kFixed == 7"), texts)
-        self.assertNotIn((19, "5 + 6"), texts)
+        self.assertFalse({line for line, _ in texts} & {3, 8}, texts)
+        self.assertNotIn((18, "6"), texts)
+        self.assertNotIn((21, "kFixed == 7"), texts)
+        self.assertNotIn((22, "5 + 6"), texts)
 
     def test_lines_stay_where_they_were(self):
-        text, _ = changed(SOURCE)
+        text, _, _ = changed(MARKED)
         body = text.split(b"#line 1\n", 1)[1].split(b"\n")
         self.assertEqual(len(body), len(SOURCE.split(b"\n")))
-        for written, original in zip(body, SOURCE.split(b"\n")):
+        for written, original in zip(body, MARKED.split(b"\n")):
             if b"mutant(" not in written:
                 self.assertEqual(written, original)
 
     def test_a_file_says_which_changes_were_reached(self):
-        with tempfile.NamedTemporaryFile() as reached:
-            reached.write(bytes(len(self.found)))
-            reached.flush()
-            self.run_with(-1, GRAPHPROOF_MUTANTS_REACHED=reached.name)
-            seen = pathlib.Path(reached.name).read_bytes()
+        seen = self.reached()
         self.assertTrue(seen[self.number_of("operator", "i < 3")])
         # The program neither returns from `case 6` nor has a result that is false.
         self.assertEqual([m.before for n, m in self.found if not seen[n]], ["1", "0"])
 
+    def reached(self):
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(bytes(len(self.found) + len(self.blocks)))
+            file.flush()
+            self.run_with(-1, GRAPHPROOF_MUTANTS_REACHED=file.name)
+            return pathlib.Path(file.name).read_bytes()
+
+    def test_what_runs_before_main_is_told_apart(self):
+        seen = self.reached()
+        self.assertEqual(seen[self.number_of("operator", "kWidth * value")], 1 | 2)
+        self.assertEqual(seen[self.number_of("operator", "i < 3")], 2)
+        early = [n for n, m in self.found if m.before == "only_early * 2"]
+        self.assertEqual([seen[n] for n in early], [1])
+
+    def test_blocks_say_that_they_are_entered_and_whose_body_they_are(self):
+        seen = self.reached()
+        self.assertEqual([(block.function, seen[n]) for n, block in self.blocks],
+                         [("widened", 3), ("first", 1), ("", 2), ("twice", 2), ("main", 1)])
+
     def test_a_change_that_is_not_asked_for_is_not_built(self):
-        text, found = mutants.mutate("source.cpp", SOURCE, lambda m: None)
-        self.assertEqual(text.split(b"#line 1\n", 1)[1], SOURCE)
+        text, found, blocks = mutants.mutate("source.cpp", MARKED, lambda what: None)
+        self.assertEqual(text.split(b"#line 1\n", 1)[1], MARKED)
         self.assertEqual([m for _, m in found], [m for _, m in self.found])
+        self.assertEqual([b.line for _, b in blocks], [b.line for _, b in self.blocks])
 
 
 class Survivors(unittest.TestCase):

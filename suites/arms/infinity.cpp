@@ -26,11 +26,6 @@ Holder holder(const StepConfig& config, int rank, bool experts) {
   return {stage, place % parts, owner};
 }
 
-int own_rank(const workloads::Layout& layout) {
-  return ((layout.pp_rank * layout.dp + layout.dp_rank) * layout.cp + layout.cp_rank) * layout.tp +
-         layout.tp_rank;
-}
-
 /// Sets the first gradient of the kind to infinity. Whether this rank has one.
 bool make_infinite(workloads::TrainStep& step, bool experts) {
   for (const workloads::Updated& one : step.updated())
@@ -63,7 +58,7 @@ class Infinities {
         if (done.insert(holder(parts_.config, rank, experts)).second)
           run(experts ? "experts" : "dense", rank,
               holder(parts_.config, rank, experts) ==
-                  holder(parts_.config, own_rank(layout), experts));
+                  holder(parts_.config, world_rank(layout), experts));
     }
   }
 

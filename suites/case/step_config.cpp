@@ -445,4 +445,9 @@ StepConfig single_rank(const StepConfig& parallel) {
   return single;
 }
 
+int world_rank(const workloads::Layout& layout) {
+  return ((layout.pp_rank * layout.dp + layout.dp_rank) * layout.cp + layout.cp_rank) * layout.tp +
+         layout.tp_rank;
+}
+
 }  // namespace graphproof::suites

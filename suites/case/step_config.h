@@ -91,4 +91,7 @@ std::vector<comm::GroupLayout> process_groups(const workloads::Layout& layout);
 /// would send tokens to other experts.
 StepConfig single_rank(const StepConfig& parallel);
 
+/// The rank of `layout` in the world (process_groups.h has the order of ranks).
+int world_rank(const workloads::Layout& layout);
+
 }  // namespace graphproof::suites

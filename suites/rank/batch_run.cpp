@@ -15,6 +15,7 @@
 #include "reports/record/job/warm_start.h"
 #include "reports/record/text/file.h"
 #include "suites/arms/arms.h"
+#include "suites/arms/derivative.h"
 #include "suites/arms/divergence.h"
 #include "suites/arms/infinity.h"
 #include "suites/arms/paged_stash.h"
@@ -110,6 +111,7 @@ void run_arms(const CaseParts& parts, CaseState& state) {
       run_layout_reference(parts);
       if (parts.config.model.precision == workloads::Precision::fp16) run_infinities(parts);
     }
+    run_derivative(parts);
   });
   if (!parts.config.graphs()) return;
   History lockstep_graph;

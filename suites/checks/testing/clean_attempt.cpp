@@ -437,6 +437,12 @@ class RankScript {
     }
   }
 
+  void derivative() {
+    for (const char* moved : {"embedding.weight", "layers.*.attention.qkv.weight"})
+      line(record::DerivativeLine{
+          .moved = moved, .tensors = 2, .computed = 0.031, .measured = 0.0312, .bound = 0.0004});
+  }
+
   void delayed_steps(const char* arm, std::int64_t first, std::int64_t count, double ms,
                      int branches) {
     if (!plan_.trains || attempt_.context.device != "cuda" || revision_ < 8) return;
@@ -456,6 +462,7 @@ class RankScript {
     }
     if (plan_.trains && revision_ >= 14 && parallel_ && attempt_.axes.text("precision") == "fp16")
       infinities();
+    if (plan_.trains && revision_ >= 20) derivative();
     delayed_steps("eager_a", 1, std::min<std::int64_t>(2, plan_.steps - 1), 10.0, 0);
     if (control_.solo) {
       solo("solo_eager", "eager_repeats", "eager_a");

@@ -579,6 +579,34 @@ struct InfinityLine {
   }
 };
 
+struct DerivativeLine {
+  static constexpr std::int64_t kSince = 20;
+  static constexpr std::string_view
+      kKind = "derivative",
+      kDoc =
+          "How a change of some parameters changes the loss of the model on a single rank in fp32, "
+          "measured, and computed from the gradients of its backward.";
+  std::string moved;
+  std::int64_t tensors = 1;
+  double computed = 0, measured = 0, bound = 0;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("moved", &DerivativeLine::moved,
+          "the parameters that are changed: one, or those of the same name in all layers",
+          "layers.*.attention.qkv.weight", kFilled);
+    field("tensors", &DerivativeLine::tensors, "how many they are", 2, kPositive);
+    field("computed", &DerivativeLine::computed,
+          "the sum over their elements of gradient times change", 0.0312);
+    field("measured", &DerivativeLine::measured,
+          "half the difference of the losses with the change added and subtracted, extrapolated to "
+          "small changes",
+          0.03121);
+    field("bound", &DerivativeLine::bound,
+          "how far they may be apart by the curvature of the loss and by rounding", 0.0002);
+  }
+};
+
 struct StashLine {
   static constexpr std::int64_t kSince = 17;
   static constexpr std::string_view
@@ -665,6 +693,6 @@ using StepKinds =
     Kinds<StepLine, CompareLine, DistancesLine, DivergenceLine, ReferenceLine, PaddingLine, RngLine,
           HyperparameterLine, RecomputeLine, ExpertsLine, ScheduleLine, Fp8WeightsLine,
           Fp8ScalingLine, BatchLine, SequencesLine, HeldLine, MasksLine, UpdatesLine, InfinityLine,
-          StashLine, OffloadLine, ProductsLine>;
+          DerivativeLine, StashLine, OffloadLine, ProductsLine>;
 
 }  // namespace graphproof::record

@@ -1,0 +1,64 @@
+// D92: the gradients are the derivative of the loss. Arms and layouts are compared with each other,
+// and all of them share one backward, so no other check finds a backward that is wrong.
+#include <algorithm>
+#include <cmath>
+
+#include "suites/checks/attempt/concat.h"
+#include "suites/checks/attempt/judgement.h"
+
+namespace graphproof::checks::d92 {
+namespace {
+
+using record::DerivativeLine;
+
+// A line says something of its gradients if its bound is at most this share of the change that it
+// measures, or computes. Some gradients are zero by definition, so not all lines have to.
+constexpr double kResolved = 0.25;
+constexpr double kShareResolved = 0.5;
+
+bool within(const DerivativeLine& line) {
+  return std::abs(line.measured - line.computed) <= line.bound;
+}
+bool resolved(const DerivativeLine& line) {
+  return line.bound <= kResolved * std::max(std::abs(line.measured), std::abs(line.computed));
+}
+
+}  // namespace
+
+/// For every group of parameters, the change of the loss that the gradients predict is within its
+/// bound of the one that two forwards measure, and at least half of all bounds are small against
+/// what is measured.
+record::CheckResult derivative(Judgement& judgement, const Attempt& attempt) {
+  std::int64_t groups = 0, told = 0;
+  for (const RankFiles& files : attempt.ranks) {
+    const auto lines = judgement.lines<DerivativeLine>(files);
+    if (lines.empty()) judgement.absent<DerivativeLine>(files, "of its share of the parameters");
+    for (const DerivativeLine& line : lines) {
+      ++groups;
+      told += resolved(line) ? 1 : 0;
+      if (within(line)) {
+        judgement.confirm(files.rank);
+        continue;
+      }
+      judgement.defect(
+          {.rank = files.rank,
+           .step = std::nullopt,
+           .what = concat("the gradient of `", line.moved, "` is not the derivative of the loss"),
+           .got = concat("by the gradient a change of it changes the loss by ", line.computed,
+                         ", measured by ", line.measured),
+           .want = concat("both within ", line.bound,
+                          ", which curvature of the loss and rounding explain"),
+           .why = "all arms and layouts have the same backward, so they agree, and train another "
+                  "model than the one that was asked for"});
+    }
+  }
+  if (static_cast<double>(told) < kShareResolved * static_cast<double>(groups))
+    for (const RankFiles& files : attempt.ranks)
+      judgement.absent<DerivativeLine>(
+          files, concat("with a bound that is small against the change of the loss, in half of ",
+                        groups, " groups of parameters: ", told));
+  return judgement.result(concat("the gradients of ", groups, " groups of parameters"),
+                          "the derivative of the loss");
+}
+
+}  // namespace graphproof::checks::d92
