@@ -21,10 +21,10 @@ TEST_F(CapabilitiesTest, MissingPartIsNamedWithItsValue) {
             std::vector<std::string>{"device=sim, comm=c10d: the simulated device has no NCCL, and "
                                      "so no PyTorch process group over it"});
   EXPECT_EQ(
-      missing("model=vlm,precision=mxfp8,recompute=selective(moe)"),
-      (std::vector<std::string>{"model=vlm, precision=mxfp8, fp8_weights=false: the scales of fp8 "
-                                "belong to the layers of "
-                                "a decoder; those of an encoder are not built yet",
+      missing("model=vlm,sequence_parallel=true,tp=2,recompute=selective(moe)"),
+      (std::vector<std::string>{"model=vlm, cp=1, sequence_parallel=true: image tokens take places "
+                                "anywhere in a sequence, and nothing sends them yet to the rank "
+                                "that has the place",
                                 "recompute=selective(moe), experts=0, shared_expert=false: this "
                                 "model has no such module, so nothing would be recomputed"}));
   EXPECT_EQ(

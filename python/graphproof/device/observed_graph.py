@@ -69,12 +69,12 @@ def observed_class(base, census_of, pool_bytes, mark):
             super().__init__(True)
             self.info, self.replays = None, 0
             # The default generator is registered by PyTorch, and may be by the program again.
-            self._operands, self._generators = None, {default_generator()._cdata}
+            self._operands, self._registered = None, {default_generator()._cdata}
             self._begun = self._bytes_before = 0
             self._mark = None  # behind the latest launch
 
         def register_generator_state(self, generator):
-            self._generators.add(generator._cdata)
+            self._registered.add(generator._cdata)
             return super().register_generator_state(generator)
 
         def capture_begin(self, pool=None, capture_error_mode="global"):
@@ -84,7 +84,7 @@ def observed_class(base, census_of, pool_bytes, mark):
                 Observed.observer.before_capture(index)
             self._bytes_before = pool_bytes()
             self.info = GraphInfo(index=index, mode=capture_error_mode, pool=(),
-                                  generators=len(self._generators))
+                                  generators=len(self._registered))
             self._begun = time.monotonic()
             super().capture_begin(pool=pool, capture_error_mode=capture_error_mode)
             if Observed.notes_operands and not hasattr(self, "storages"):

@@ -490,7 +490,8 @@ def build(case: Case) -> Subject:
             "Megatron-Core does not tell when the reduction of a bucket began"
     return Subject(model=nn.ModuleList(training.chunks), step=fp8.of(training.step),
                    batch=training.batch, optimizer=inner, layers=layers_of(training.chunks),
-                   capture=fp8.of_capture(training.capture), graphs=(), generators=tracked_generators, gradient_read=training.gradient_read,
+                   capture=fp8.of_capture(training.capture), graphs=(),
+                   generators=tracked_generators, gradient_read=training.gradient_read,
                    keeps_masks=False, compared_buffers=is_bias_of_a_router, exclusive=True,
                    unobserved=unobserved,
                    # A stage has as many graphs of a layer as microbatches are between their

@@ -202,5 +202,6 @@ def build(case: Case) -> Subject:
         unobserved["D39.fp8_weights"] = "Transformer Engine does not count its copies of weights"
     return Subject(model=training.model, step=fp8.of(training.step), optimizer=training.optimizer,
                    batch=lambda step: make_batch(case, step), layers=training.layers,
-                   capture=fp8.of_capture(training.capture), keeps_masks=False, compared_buffers=lambda name: False,
+                   capture=fp8.of_capture(training.capture), keeps_masks=False,
+                   compared_buffers=lambda name: False,
                    unobserved=unobserved, close=fp8.of(training.close))

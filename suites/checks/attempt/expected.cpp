@@ -49,8 +49,9 @@ Expected expected(const Axes& axes, StageEnds ends) {
   const std::int64_t modules = axes.size("modules"), mamba = axes.holds("modules", "mamba") ? 1 : 0;
   // Axis modules: an empty set means the whole layer; otherwise each module is a part of every
   // layer of its kind. Megatron-Core gives Transformer Engine one callable for the captured modules
-  // of a layer; subject transformer_engine gives it each of them.
-  const bool one_graph_a_layer = engine.one_graph_a_layer && axes.subject() != "transformer_engine";
+  // of a layer; the subject that is Transformer Engine alone gives it each of them.
+  const bool one_graph_a_layer = engine.one_graph_a_layer && (axes.subject() == "reference" ||
+                                                              axes.subject() == "megatron_core");
   const std::int64_t parts = modules == 0        ? kinds
                              : one_graph_a_layer ? mamba + (modules > mamba ? 1 : 0)
                                                  : modules;
