@@ -84,7 +84,10 @@ class StashArm {
                                          .assigned = sum(ledgers, "experts:assigned"),
                                          .carried = sum(ledgers, "experts:carried"),
                                          .dropped = sum(ledgers, "experts:dropped")});
-    return fixtures::on_host(engine_->outputs());
+    std::vector<fixtures::NamedTensor> results = engine_->outputs();
+    const auto masks = step_->masks();
+    results.insert(results.end(), masks.begin(), masks.end());
+    return fixtures::on_host(results);
   }
   void drop() { engine_->drop_graphs(); }
 
