@@ -57,7 +57,7 @@ FaultTable FaultTable::parse(const Document& document, const AxisTable& axes,
   for (const Located& row : root.at("faults").items()) {
     row.expect_keys({"fault", "name", "title", "detector", "axes", "isolation", "devices",
                      "limits_ms", "signature"},
-                    {});
+                    {"in_eager"});
     FaultEntry entry;
     entry.fault = row.at("fault").string();
     entry.name = row.at("name").string();
@@ -76,6 +76,7 @@ FaultTable FaultTable::parse(const Document& document, const AxisTable& axes,
     for (const Located& device : row.at("devices").items())
       entry.devices.push_back(device.word({"sim", "cuda"}));
     entry.limits_ms = parse_limits(row.at("limits_ms"));
+    entry.in_eager = row.has("in_eager") && row.at("in_eager").boolean();
     if (entry.devices.empty())
       row.at("devices").fail("a fault that no device can show", "sim, cuda or both",
                              "it could never be killed", "name a device");

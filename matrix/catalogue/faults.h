@@ -24,6 +24,7 @@ struct FaultEntry {
   std::string isolation;             // batch or process
   std::vector<std::string> devices;  // where the fault can be shown
   Limits limits_ms;                  // replace the profile's limits of these phases
+  bool in_eager = false;             // it breaks eager steps too, so that eager checks may fail
 
   bool shown_on(std::string_view device) const;
   /// On a device that can't show the fault, the one of a device that can.

@@ -78,7 +78,8 @@ PlannedCase PlanLineMaker::planned(Case test_case, std::string why) const {
     expect = {.kind = "fault",
               .fault = fault->fault,
               .detector = fault->detector(machine_.device),
-              .clean_twin = case_id(clean_twin(result.test_case))};
+              .clean_twin = case_id(clean_twin(result.test_case)),
+              .verdict = fault->in_eager ? "fail.eager" : ""};
     result.isolation = fault->isolation;
     result.limits = fault->limits_ms;
   } else if (const Hazard* hazard = subject_of(result.test_case) == kReference

@@ -55,10 +55,13 @@ Change nothing() {
   return change([](In&) {});
 }
 
-Change expect_fault(const char* detector = "D04") {
-  return change([detector](In& in) {
-    in.plan.expect = {
-        .kind = "fault", .fault = "M23", .detector = detector, .clean_twin = "1234567890abcdef"};
+Change expect_fault(const char* detector = "D04", const char* verdict = "") {
+  return change([=](In& in) {
+    in.plan.expect = {.kind = "fault",
+                      .fault = "M23",
+                      .detector = detector,
+                      .clean_twin = "1234567890abcdef",
+                      .verdict = verdict};
   });
 }
 
@@ -474,6 +477,15 @@ std::vector<Row> rows() {
       {"killed in the eager arm, which its detector watches",
        expect_fault("D02") + fails("D02.eager_repeats"), "pass.killed"_verdict,
        "fail.numerics"_verdict, 81},
+      {"killed in replays, and eager fails for another reason",
+       expect_fault() + fails("D04.learning_rate") + fails("D02.eager_repeats"),
+       "fail.eager"_verdict, "fail.numerics"_verdict, 89},
+      {"killed in replays, and known to act in eager too",
+       expect_fault("D04", "fail.eager") + fails("D04.learning_rate") + fails("D02.eager_repeats"),
+       "pass.killed"_verdict, "fail.numerics"_verdict, 81},
+      {"known to act in eager, and its detector did not see it",
+       expect_fault("D04", "fail.eager") + fails("D02.eager_repeats"), "fail.eager"_verdict,
+       "fail.numerics"_verdict, 89},
       {"hung in init, which no planted fault does",
        expect_fault("D22") + hang(Phase::init) + fails("D22.progress"), "fail.hang.init"_verdict,
        "fail.hang.init"_verdict, 40},

@@ -32,6 +32,7 @@ Expect expect_from(const Fields& in) {
     expect.fault = text("fault");
     expect.detector = text("detector");
     expect.clean_twin = text("clean_twin");
+    expect.verdict = in.optional<std::string>("verdict").value_or("");
   }
   if (expect.kind == "known_issue") {
     expect.issue = text("issue");

@@ -23,7 +23,8 @@ inline constexpr std::string_view kPlanSchema = "graphproof-plan/1";
 /// - rejected: rule. The rank program refuses the case by this rule in phase validate. The code of
 ///   another subject than reference has to refuse it before the first replay, and its own words
 ///   contain `says`, if the rule knows them.
-/// - fault: fault, detector, clean_twin (a case id). The detector catches the planted fault.
+/// - fault: fault, detector, clean_twin (a case id). The detector catches the planted fault. Its
+///   verdict is fail.eager if the fault breaks eager steps too, and otherwise empty.
 /// - known_issue: issue, verdict, owner, until (YYYY-MM-DD, the last day that it excuses).
 /// - hazard: rule, verdict. A dangerous combination, run to show what the software stack does.
 /// `verdict` may be a dotted prefix of a verdict.
