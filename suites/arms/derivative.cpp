@@ -51,6 +51,8 @@ StepConfig smooth(const StepConfig& of) {
   model.overlap_grad_reduce = model.overlap_param_gather = false;
   if (model.attention_kernel == workloads::AttentionKernel::flash)  // of 16 bits only on GPUs
     model.attention_kernel = workloads::AttentionKernel::math;
+  // Without images the gradients of the encoder are zero.
+  model.image_counts = workloads::ImageCounts::fixed;
   // These losses reach the gradients and not the loss that a step returns. Corrected scores are a
   // sigmoid, in which a pull would not cancel.
   model.router_aux_loss = model.router_z_loss = model.router_score_correction = false;
