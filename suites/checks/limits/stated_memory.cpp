@@ -20,7 +20,8 @@ constexpr double kMebibyte = 1024.0 * 1024;
 /// The bytes that a solo arm took on a rank, beyond what tensors of other arms owned before it was
 /// built: at most after any of its steps. The allocator keeps what it has reserved until the arm is
 /// dropped, so this covers the peak within a step too. What it has reserved for other arms and does
-/// not use counts, because the arm may use it: at most a segment where no more is cached.
+/// not use counts, because the arm may use it: at most a segment where no more is cached. Pools of
+/// graphs that another arm keeps do not, because no other graph allocates in them.
 struct Taken {
   double reserved = 0, device = 0;
   bool device_known = true;
@@ -33,7 +34,8 @@ std::optional<Taken> taken(Judgement& judgement, const RankFiles& files, std::st
     if (line->when == "before") before = line;
     if (line->when != "step" || !before) continue;
     last = line;
-    const std::int64_t unused = before->reserved - before->allocated;
+    const std::int64_t unused =
+        std::max<std::int64_t>(before->reserved - before->pool - before->allocated, 0);
     most.reserved =
         std::max(most.reserved, static_cast<double>(line->reserved - before->reserved + unused));
     most.device_known &= line->device && before->device;

@@ -60,6 +60,24 @@ TEST(StatedMemory, TheFactorMayGrowWithTheCase) {
             record::Result::fail);
 }
 
+// The free arm's graphs live on while solo_graph runs, and own a pool that it cannot use.
+TEST(StatedMemory, PoolsOfOtherArmsAreNotCounted) {
+  const auto kept_pool = [](std::int64_t graph_bytes) {
+    return [graph_bytes](Attempt& attempt) {
+      constexpr std::int64_t kPool = 64 << 20;
+      for (Line& line : attempt.ranks[1].evidence->lines)
+        if (line.kind == "memory" && text(line, "arm") == "solo_graph")
+          for (const char* field : {"reserved", "pool"})
+            line.fields[field] = line.fields.at(field).get<std::int64_t>() + kPool;
+      graph_holds("reserved", graph_bytes)(attempt);
+    };
+  };
+  EXPECT_EQ(judge_one("D31.stated_memory", kMemoryLimited, kept_pool(0)).result,
+            record::Result::pass);
+  EXPECT_EQ(judge_one("D31.stated_memory", kMemoryLimited, kept_pool(7 << 20)).result,
+            record::Result::fail);
+}
+
 TEST(StatedMemory, OfTheDeviceNeedsAGpuOfItsOwn) {
   json axes = kMemoryLimited;
   axes["memory_limit"] = "graph_device <= eager_device + 1 * MiB and graph_peak <= 3 * eager_peak";
