@@ -72,5 +72,20 @@ TEST(RankSignatures, ContextParallelRanksOfAMambaLayerHaveAsManyNodesOfEachKind)
       });
 }
 
+TEST(RankSignatures, PlacesInARingOfAttentionAreJudgedApart) {
+  const nlohmann::json ring = {
+      {"subject", "megatron_core"}, {"impl", "full_iteration"}, {"cp", 2}, {"tp", 2}};
+  const auto other_work = [&](std::vector<int> ranks) {
+    return judge_one("D24.rank_signatures", ring,
+                     [&](Attempt& a) {
+                       for (const int rank : ranks)
+                         set(a, {.rank = rank, .kind = "capture"}, "signature", "ff");
+                     })
+        .result;
+  };
+  EXPECT_EQ(other_work({2, 3}), record::Result::pass) << "the second place, both ranks";
+  EXPECT_EQ(other_work({3}), record::Result::fail) << "one of the two ranks there";
+}
+
 }  // namespace
 }  // namespace graphproof::checks

@@ -55,6 +55,14 @@ std::vector<const record::WatchedCaptureLine*> communicating(const JobProcess& p
   return captures;
 }
 
+/// Whether it captured sends or receives. In a ring or a pipeline the work depends on the place of
+/// the rank: Transformer Engine's context parallel attention skips other pieces on each.
+bool passes_on(const JobProcess& process) {
+  return std::ranges::any_of(process.of<record::NcclCallLine>(), [](const auto& call) {
+    return call.captured.value_or(false) && (call.function == "Send" || call.function == "Recv");
+  });
+}
+
 void compare_graphs(WatchedJudgement& judgement, const JobProcess& left, const JobProcess& right) {
   const auto of_left = communicating(left), of_right = communicating(right);
   const std::vector<Executable> graphs_left = executables(left), graphs_right = executables(right);
@@ -138,7 +146,8 @@ record::CheckResult rank_signatures(WatchedJudgement& judgement, const WatchedJo
     for (std::size_t j = 0; j < i; ++j) {
       // The first rank with these calls is what later ones are compared with.
       if (communicating(*compared[j]).front()->collectives_signature !=
-          communicating(*compared[i]).front()->collectives_signature)
+              communicating(*compared[i]).front()->collectives_signature ||
+          passes_on(*compared[i]) || passes_on(*compared[j]))
         continue;
       compare_graphs(judgement, *compared[j], *compared[i]);
       break;

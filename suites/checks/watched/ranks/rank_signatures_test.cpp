@@ -56,6 +56,21 @@ TEST(WatchedRankSignatures, RanksOfAnotherRoleAreNotCompared) {
   EXPECT_EQ(result_of("D24.rank_signatures", job).result, record::Result::pass);
 }
 
+// In a ring or a pipeline the work depends on the place of the rank.
+TEST(WatchedRankSignatures, RanksThatSendToEachOtherAreNotCompared) {
+  WatchedJob job = clean_job();
+  lines<record::WatchedCaptureLine>(job, 1)[0].graph = "00000000000000ff";
+  lines<record::ExecutableGraphLine>(job, 1)[0].graph = "00000000000000ff";
+  auto& graph = lines<record::WatchedGraphLine>(job, 1)[0];
+  graph.signature = "00000000000000ff";
+  graph.kernels.push_back({.name = "clamp", .count = 1});
+  EXPECT_EQ(result_of("D24.rank_signatures", job).result, record::Result::fail);
+  auto& calls = lines<record::NcclCallLine>(job, 1);
+  calls.push_back(calls[0]);
+  calls.back().function = "Send";
+  EXPECT_EQ(result_of("D24.rank_signatures", job).result, record::Result::pass);
+}
+
 TEST(WatchedRankSignatures, TheLauncherIsNoRank) {
   WatchedJob job = clean_job();
   JobProcess agent{.name = "node-1.4700", .evidence = {}};
