@@ -35,7 +35,10 @@ record::PlanLine PlanLineMaker::line(const PlannedCase& planned) const {
   // Times are those of this case alone: not of what an earlier one left in its processes. And a
   // limit that is exceeded once and then kept says nothing about state that leaked from a batch.
   const bool timed = text_of(catalogue_.axes, test_case, "perf_limit") != kNoLimit;
-  const std::string isolation = timed ? "process" : planned.isolation;
+  // A rank forks the process that resumes before it uses CUDA. After another case of its batch,
+  // that process would have been left behind.
+  const bool forks = text_of(catalogue_.axes, test_case, "resume_in") == "new_process";
+  const std::string isolation = timed || forks ? "process" : planned.isolation;
   double seconds = std::max(kCaseSeconds, subject.seconds) +
                    kSecondsPerRank * static_cast<double>(ranks) +
                    (isolation == "process" ? kProcessSeconds : 0);

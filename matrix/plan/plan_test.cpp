@@ -157,6 +157,17 @@ TEST_F(PlanTest, LineHoldsEverythingThatTheLauncherNeeds) {
   EXPECT_EQ(std::ranges::count(one.required_checks, "D28.one_libnccl"), 0);
 }
 
+TEST_F(PlanTest, ACaseWhoseRanksForkHasABatchOfItsOwn) {
+  const Plan plan = shipped("subjects", cuda_);
+  std::int64_t forking = 0;
+  for (const record::PlanLine& one : plan.lines) {
+    if (one.axes.at("resume_in") != "new_process") continue;
+    EXPECT_EQ(one.isolation, "process") << one.name;
+    ++forking;
+  }
+  EXPECT_GT(forking, 0);
+}
+
 // The reader checks ids, words and verdicts, which the types of a line do not.
 TEST_F(PlanTest, LinesOfEveryKindAreReadAsTheyWereWritten) {
   for (const char* profile : {"smoke", "faults", "constraints", "hazards"}) {
