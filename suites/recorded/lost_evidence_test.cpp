@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -53,6 +54,9 @@ constexpr std::array kContext = {
     Context{"fp8_scaling", "lockstep_eager", kWithoutGraphs},
     Context{"experts", "eager_a", "replays are compared with the counts of lockstep_eager"},
     Context{"rng", "eager_a", "replays are compared with the states of lockstep_eager"},
+    Context{"offload", "lockstep_eager", "the eager steps of eager_a are judged, by the same code"},
+    Context{"products", "lockstep_eager",
+            "the eager steps of eager_a are judged, by the same code"},
     Context{"node_dump", "", "where the nodes of a graph are written as text, for a reader"},
 };
 
@@ -102,7 +106,7 @@ const std::vector<Compared> kCompared = {
     {"compare", {{"compared", "free_run"}}, "/bytes", "D01.free_run"},
     {"reference", {}, "/max_abs", "D53.layout_reference"},
     {"collectives", {{"arm", "lockstep"}}, "/digest", "D25.collective_ledger"},
-    {"placement", {}, "/offset", "D28.placement"},
+    {"placement", {}, "/straddles", "D28.placement"},
     {"memory",
      {{"arm", "solo_graph"}, {"when", "returned"}},
      "/reserved",
@@ -131,6 +135,10 @@ const std::vector<Compared> kCompared = {
     {"sequences", {}, "/max_abs", "D73.whole_sequences"},
     {"distances", {{"compared", "graph_repeats"}}, "/tensors/0/max_abs", "D02.graph_repeats"},
     {"paired_block", {}, "/launches", "D44.stated_times"},
+    {"communicators", {}, "/groups/0/left", "D29.communicators"},
+    {"offload", {{"arm", "lockstep_graph"}}, "/fetched", "D85.activation_offload"},
+    {"products", {{"arm", "eager_a"}}, "/in_32_bits", "D86.autocast"},
+    {"derivative", {}, "/computed", "D92.derivative"},
     {"stash", {{"arm", "stash_graph"}}, "/carried", "D76.paged_stash"},
     // The first recorded case with such a line recomputes activations by PyTorch's own means.
     {"unobserved", {}, "/check", "D42.recompute"},
@@ -191,7 +199,7 @@ bool has_line_of(const std::string& text, const std::string& kind) {
 }
 
 /// The attempts with graphs that passed on one device and have evidence of kOldestRevision or
-/// newer, in the order of their plans.
+/// newer, those of the newest revision first.
 class Passed {
  public:
   explicit Passed(std::string device) {
@@ -210,9 +218,10 @@ class Passed {
         newest_revision_ = std::max(newest_revision_, number);
         const bool graphs = text.find("\"kind\":\"capture\"") != std::string::npos;
         if (graphs && text.find("\"device\":\"" + device + "\"") != std::string::npos)
-          all_.push_back({run, one.id, std::move(text)});
+          all_.push_back({run, one.id, number, std::move(text)});
       }
     }
+    std::ranges::stable_sort(all_, std::ranges::greater(), &File::revision);
   }
 
   std::int64_t newest_revision() const { return newest_revision_; }
@@ -236,7 +245,9 @@ class Passed {
  private:
   struct File {
     fs::path run;
-    std::string id, text;
+    std::string id;
+    std::int64_t revision = 0;
+    std::string text;
   };
   std::vector<File> all_;
   std::int64_t newest_revision_ = 0;

@@ -38,25 +38,27 @@ bool as_asked(const Attempt& attempt, int rank, const PlacementLine& line,
 
 using PlacedBuffers = std::vector<std::pair<std::string_view, std::string_view>>;
 
-/// The arms and their buffers that are placed. A training case has more arms, some of which depend
-/// on the device, and all are made alike. The pool of an arm's graphs counts as a buffer.
+/// The arms and their buffers that are placed. A training case has more arms, which depend on the
+/// device and are made alike. The pool of an arm's graphs counts as a buffer.
 PlacedBuffers placed_buffers(const Attempt& attempt, const Expected& expected) {
   std::vector<std::string_view> arms = {"eager_a"}, buffers;
-  if (attempt.axes.text("model") == "collective") {
+  const bool collective = attempt.axes.text("model") == "collective";
+  if (collective) {
     arms.emplace_back("eager_b");
     buffers = {"input", "result"};
   } else if (expected.trains) {
     buffers = {"gradients"};
     if (attempt.axes.flag("distributed_optimizer")) buffers.emplace_back("parameters");
   }
-  if (expected.graph) arms.insert(arms.end(), {"lockstep_eager", "lockstep_graph"});
-  if (expected.graph && attempt.axes.text("model") == "collective")
-    arms.insert(arms.end(), {"graph_b", "free_eager", "free_graph"});
+  if (expected.graph) arms.insert(arms.end(), {"lockstep_eager", "lockstep_graph", "free_graph"});
+  if (expected.graph && collective) arms.insert(arms.end(), {"graph_b", "free_eager"});
+  if (expected.graph && expected.trains) arms.insert(arms.end(), {"solo_eager", "solo_graph"});
   PlacedBuffers placed;
   for (const std::string_view arm : arms)
     for (const std::string_view buffer : buffers) placed.emplace_back(arm, buffer);
-  if (expected.graph && attempt.axes.text("model") != "collective")
-    placed.emplace_back("lockstep_graph", "pool");
+  if (expected.graph && !collective)
+    for (const std::string_view arm : {"lockstep_graph", "free_graph", "solo_graph"})
+      placed.emplace_back(arm, "pool");
   return placed;
 }
 

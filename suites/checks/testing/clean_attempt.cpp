@@ -487,7 +487,7 @@ class RankScript {
     if (plan_.trains && attempt_.axes.flag("distributed_optimizer"))
       buffers.push_back("parameters");
     for (const char* arm : {"eager_a", "eager_b", "lockstep_eager", "lockstep_graph", "graph_b",
-                            "free_eager", "free_graph"})
+                            "free_eager", "free_graph", "solo_eager", "solo_graph"})
       for (const char* buffer : buffers)
         line(record::PlacementLine{.arm = arm,
                                    .buffer = buffer,
@@ -498,7 +498,7 @@ class RankScript {
     if (collective_ || !plan_.graph) return;
     constexpr std::int64_t kBlock = 512;
     const std::int64_t distance = moved ? 3 * kBlock : kBlock;
-    for (const char* arm : {"lockstep_graph", "graph_b", "free_graph"})
+    for (const char* arm : {"lockstep_graph", "free_graph", "solo_graph"})
       line(record::PlacementLine{
           .arm = arm, .buffer = "pool", .bytes = distance, .offset = distance});
   }
