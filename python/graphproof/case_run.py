@@ -21,7 +21,7 @@ from graphproof.teardown import tear_down
 # Schedules of the subjects whose models can do more than train.
 SCHEDULES = {"torch": ("train", "train-eval-train", "resume", "decode"),
              "torch_compile": ("train", "decode"),
-             "megatron_core": ("train", "train-eval-train", "resume")}
+             "megatron_core": ("train", "train-eval-train", "resume", "decode")}
 
 
 class Resumption:
