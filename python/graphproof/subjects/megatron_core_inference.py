@@ -17,10 +17,10 @@ import torch.nn.functional as F
 from torch import nn
 
 from graphproof.case import Case
-from graphproof.device.observed_graph import Observed
 from graphproof.message import Error
 from graphproof.subject import Captured, Subject
 from graphproof.subjects import paged_attention
+from graphproof.subjects.launches import launches
 from graphproof.subjects.megatron_core_subject import (MegatronModel, delete_local_graphs,
                                                        layers_of, tracked_generators)
 
@@ -195,18 +195,17 @@ class MegatronDecoding(MegatronModel):
             InferenceMode.unset_active()
         return Captured(step=self.replayed)
 
-    def launches(self) -> int:
+    def launches_of_a_step(self) -> int:
         """The graphs that a step launches."""
         return 1 if self.case.inference_scope == "block" else len(layers_of([self.model]))
 
     def replayed(self, batch: dict) -> torch.Tensor:
-        before = Observed.launches
-        losses = self.step(batch)
-        launched = Observed.launches - before
-        if launched != self.launches() or not self.context.using_cuda_graph_this_step():
+        with launches() as seen:
+            losses = self.step(batch)
+        if len(seen) != self.launches_of_a_step() or not self.context.using_cuda_graph_this_step():
             raise Error(f"a step of Megatron-Core's engine of inference with scope "
-                        f"{self.case.inference_scope}", f"{launched} graphs launched",
-                        str(self.launches()),
+                        f"{self.case.inference_scope}", f"{len(seen)} graphs launched",
+                        str(self.launches_of_a_step()),
                         "a part of it ran eagerly, whose results look right",
                         "read which batch sizes its context has graphs for")
         return losses
