@@ -27,8 +27,9 @@ from graphproof.subjects.translation import require
 
 # What a runner of impl local keeps of its captures. The captured outputs have an autograd graph,
 # whose nodes refer to the parameters, and by their hooks to the model: a cycle that no collector
-# sees.
-HELD_BY_RUNNERS = ("fwd_graph", "bwd_graph", "fwd_graph_outputs", "fwd_graph_output_surface",
+# sees. Its first arguments are outputs of another graph if it captured an inference.
+HELD_BY_RUNNERS = ("args", "kwargs", "outputs",
+                   "fwd_graph", "bwd_graph", "fwd_graph_outputs", "fwd_graph_output_surface",
                    "fwd_graph_input_surface", "fwd_graph_input_args", "fwd_graph_input_kwargs",
                    "static_grad_outputs", "static_grad_inputs", "params_to_backprop")
 
