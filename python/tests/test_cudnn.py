@@ -26,7 +26,7 @@ class Libraries(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.folder)
 
     def library(self, place: str, version: int) -> str:
-        """A libcudnn.so.9 in a folder of its own, of which the loader knows no other by its path."""
+        """A libcudnn.so.9 in a folder of its own, whose path the loader has not seen."""
         file = os.path.join(self.folder, place, "libcudnn.so.9")
         os.makedirs(os.path.dirname(file))
         source = f"unsigned long cudnnGetVersion(void) {{ return {version}; }}"

@@ -1,4 +1,4 @@
-"""Attention over a cache of keys and values in blocks, with the arguments of flash-attn's functions.
+"""Attention over a cache of keys and values in blocks, with the arguments of flash-attn's.
 
 Megatron-Core's engine of dynamic batches calls flash-attn for attention and has no other kernel.
 Where no version of it is installed, these stand in for it: products of PyTorch, whose shapes do

@@ -1,5 +1,5 @@
-// D28: the libraries report the settings that the case asks for, and none is there twice. The values are those that the
-// libraries report, not those in the environment.
+// D28: the libraries report the settings that the case asks for, and none is there twice. The
+// values are those that the libraries report, not those in the environment.
 #include <algorithm>
 #include <array>
 
