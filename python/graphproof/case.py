@@ -86,5 +86,7 @@ class Case:
 
     @property
     def stage_layers(self) -> int:
-        """Layers of one pipeline stage, for each of which a forward counter is kept."""
-        return self.layers // self.pp
+        """Layers of this rank's pipeline stage, for each of which a forward counter is kept: those
+        of multi-token prediction, which are on the last one, too."""
+        last = self.rank // (self.world_size // self.pp) == self.pp - 1
+        return self.layers // self.pp + (self.axis("mtp_num_layers", 0) if last else 0)

@@ -21,7 +21,7 @@ from graphproof.teardown import tear_down
 # Schedules of the subjects whose models can do more than train.
 SCHEDULES = {"torch": ("train", "train-eval-train", "resume", "decode"),
              "torch_compile": ("train", "decode"),
-             "megatron_core": ("train", "train-eval-train", "resume")}
+             "megatron_core": ("train", "train-eval-train", "resume", "decode")}
 
 
 class Resumption:
@@ -116,6 +116,14 @@ def set_up(batch_run, listed) -> tuple:
     return case, build
 
 
+def kernels_of(case: Case) -> dict:
+    """What the line `config` has of kernels that a package lacks and others stand in for."""
+    if case.axis("subject", "script") != "megatron_core" or case.schedule != "decode":
+        return {}
+    from graphproof.subjects.megatron_core_inference import attention_kernel
+    return {"attention_kernel": attention_kernel()}
+
+
 def run_case(batch_run, scope, listed, last: bool) -> None:
     """Runs the case. CaseFailure or PeerFailure, once the evidence has the reason."""
     kept, inputs, state = [], [], {}
@@ -126,7 +134,8 @@ def run_case(batch_run, scope, listed, last: bool) -> None:
         scope.votes_through(batch_run.world.vote)
         state["case"], state["build"] = set_up(batch_run, listed)
         packages = available(state["case"].axis("subject", "script")).get("packages", {})
-        configuration.write(scope, batch_run.device, state["case"], packages)
+        configuration.write(scope, batch_run.device, state["case"],
+                            {**packages, **kernels_of(state["case"])})
 
     scope.enter(phase.INIT, "", 0)
     scope.section(phase.INIT, init)

@@ -19,6 +19,7 @@ from functools import partial
 
 from graphproof import phase
 from graphproof.batch import Batch, BatchCase, Place, read_batch, this_place
+from graphproof.device import cudnn
 from graphproof.message import Error, UsageError
 
 EXIT_DONE, EXIT_USAGE, EXIT_OWN_FAULT, EXIT_CASE_FAILED = 0, 2, 6, 10
@@ -47,6 +48,7 @@ def set_defaults() -> None:
     which read them."""
     for name, value in SETTINGS.items():
         os.environ.setdefault(name, value)
+    cudnn.choose_that_of_torch(os.environ)
 
 
 def wait_for_go(file: str, deadline_s: float = GO_DEADLINE_S) -> None:

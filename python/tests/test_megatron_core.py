@@ -18,6 +18,7 @@ from graphproof.learning_rate import Chained
 from graphproof.message import Error
 from graphproof.subjects import megatron_core_checkpoint as checkpoint
 from graphproof.subjects import megatron_core_config as translated
+from graphproof.subjects import megatron_core_inference as inference
 from graphproof.subjects import megatron_core_subject as megatron
 from graphproof.world import World
 from judged_batch import LIMITS, axes_of
@@ -169,6 +170,106 @@ class Pipelines(unittest.TestCase):
             settings = translated.config_of(Case(axes_of(f"subject=megatron_core,{name}"), seed=1))
             self.assertEqual((settings.get("overlap_p2p_comm"), settings.get("batch_p2p_comm")),
                              overlaps)
+
+
+class Layers(unittest.TestCase):
+    def config(self, name: str) -> dict:
+        return translated.config_of(Case(axes_of(f"subject=megatron_core,{name}"), seed=1))
+
+    def test_latents_have_the_widths_of_the_axis(self):
+        found = self.config("multi_latent_attention=true,hidden=64,heads=4")
+        self.assertEqual({name: found[name] for name in
+                          ("q_lora_rank", "kv_lora_rank", "qk_head_dim", "v_head_dim",
+                           "qk_pos_emb_head_dim", "rope_type", "qk_layernorm")},
+                         {"q_lora_rank": 32, "kv_lora_rank": 16, "qk_head_dim": 16,
+                          "v_head_dim": 16, "qk_pos_emb_head_dim": 8, "rope_type": "rope",
+                          "qk_layernorm": True})
+        self.assertNotIn("q_lora_rank", self.config(""))
+
+    def test_other_settings_are_those_of_their_axes(self):
+        for name, wanted in (("mtp_num_layers=2", {"mtp_num_layers": 2}),
+                             ("autocast=bf16", {"enable_autocast": True,
+                                                "autocast_dtype": torch.bfloat16})):
+            found, plain = self.config(name), self.config("")
+            self.assertEqual({key: value for key, value in found.items()
+                              if plain.get(key) != value}, wanted)
+
+    def test_layers_of_predictions_are_counted_on_the_last_stage(self):
+        axes = axes_of("subject=megatron_core,pp=2,layers=4,mtp_num_layers=1")
+        self.assertEqual([Case(axes, 1, rank, 4).stage_layers for rank in range(4)], [2, 2, 3, 3])
+
+    def test_a_forward_pass_outside_of_autocast_is_an_error_and_no_case(self):
+        training = megatron.MegatronTraining.__new__(megatron.MegatronTraining)
+        training.case = Case(axes_of("subject=megatron_core,autocast=bf16"), seed=1)
+        training.config = types.SimpleNamespace(enable_autocast=True,
+                                                autocast_dtype=torch.bfloat16)
+        with self.assertRaisesRegex(Error, "no region of autocast"):
+            training._forward(iter([{}]), None)
+
+
+class Decoding(unittest.TestCase):
+    def setUp(self):
+        graph = type("Graph", (), {"replay": lambda self: None})
+        patch = mock.patch.object(torch.cuda, "CUDAGraph", graph)
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    def job(self, scope: str, launches: int) -> inference.MegatronDecoding:
+        """One of two layers, a step of which launches as many graphs."""
+        job = inference.MegatronDecoding.__new__(inference.MegatronDecoding)
+        job.case = Case(axes_of("subject=megatron_core,impl=local,schedule=decode,"
+                                f"inference_scope={scope},microbatch_size=4"), seed=1)
+        job.model = torch.nn.Module()
+        block = type("TransformerBlock", (torch.nn.Module,), {})()
+        block.layers = torch.nn.ModuleList([torch.nn.Identity(), torch.nn.Identity()])
+        job.model.decoder = block
+        job.context = types.SimpleNamespace(using_cuda_graph_this_step=lambda: True)
+
+        def step(batch):
+            for _ in range(launches):
+                torch.cuda.CUDAGraph.replay(None)
+            return torch.ones(1)
+
+        job.step = step
+        return job
+
+    def test_a_step_with_fewer_graphs_than_layers_is_an_error(self):
+        for scope, launches, right in (("layer", 2, True), ("layer", 1, False),
+                                       ("layer", 0, False), ("block", 1, True),
+                                       ("block", 2, False)):
+            job = self.job(scope, launches)
+            with self.subTest(scope=scope, launches=launches):
+                if right:
+                    self.assertEqual(job.replayed({}).tolist(), [1.0])
+                else:
+                    with self.assertRaisesRegex(Error, f"{launches} graphs launched"):
+                        job.replayed({})
+
+    def test_a_step_that_has_no_graph_of_its_size_is_an_error(self):
+        job = self.job("block", 1)
+        job.context.using_cuda_graph_this_step = lambda: False
+        with self.assertRaises(Error):
+            job.replayed({})
+
+    def test_requests_end_one_after_the_other(self):
+        job = self.job("block", 1)
+        job.began, seen = 1, []
+        for job.steps in range(1, 1 + inference.GENERATION_STEPS):
+            seen.append(sum(job.running(request) for request in range(4)))
+        self.assertEqual(seen, [4, 4, 4, 3, 2, 1])
+
+    def test_a_graph_arm_runs_eagerly_until_the_engine_has_captured(self):
+        job = self.job("block", 1)
+        job.model.decoder.cudagraph_manager = object()
+        with job.without_graphs():
+            self.assertFalse(job.model.decoder._should_call_local_cudagraph(1, a=2))
+        self.assertFalse(hasattr(job.model.decoder, "_should_call_local_cudagraph"))
+
+    def test_eager_arms_have_no_scope_and_graph_arms_that_of_the_axis(self):
+        case = self.job("layer", 1).case
+        self.assertNotIn("inference_cuda_graph_scope", translated.config_of(case.of_arm(False)))
+        self.assertEqual(translated.config_of(case.of_arm(True))["inference_cuda_graph_scope"],
+                         "layer")
 
 
 class Chunk(torch.nn.Linear):

@@ -10,6 +10,7 @@ import re
 import sys
 import tempfile
 import textwrap
+import types
 import unittest
 from unittest import mock
 
@@ -158,6 +159,16 @@ class Places(unittest.TestCase):
 
 
 STAND_IN = {
+    "megatron/core/inference/contexts/dynamic_context.py": """
+        class DynamicInferenceContext:
+            is_creating_cuda_graphs = False
+
+            def is_decode_only(self):
+                return True
+
+            def transfer_bookkeeping_to_gpu(self):
+                return self._cpu_mha_kv_seq_lengths.tolist(), self._cpu_mha_block_table.tolist()
+    """,
     "megatron/core/__init__.py": "",
     "megatron/core/full_cuda_graph.py": '''
         import torch
@@ -239,6 +250,7 @@ class StandInPackage(unittest.TestCase):
         importlib.invalidate_caches()
 
     def write(self, file: str, text: str) -> None:
+        os.makedirs(os.path.dirname(os.path.join(self.folder, file)), exist_ok=True)
         with open(os.path.join(self.folder, file), "w", encoding="utf-8") as stream:
             stream.write(textwrap.dedent(text))
 
@@ -273,6 +285,18 @@ class StandInPackage(unittest.TestCase):
         wrapper = FullCudaGraphWrapper(lambda **kwargs: model.training)
         self.assertFalse(wrapper(model=[model], captures=False))
         self.assertTrue(wrapper(model=[model], captures=True))
+
+    def test_graphs_of_inference_are_told_what_the_first_one_was(self):
+        from megatron.core.inference.contexts.dynamic_context import DynamicInferenceContext
+        plant("M422")
+        for scope, seen in (("block", [2, 2, 2]), ("none", [2, 3, 4])):
+            context, told = DynamicInferenceContext(), []
+            context.inference_cuda_graph_scope = types.SimpleNamespace(name=scope)
+            for length in (2, 3, 4):
+                context._cpu_mha_kv_seq_lengths = torch.tensor([length])
+                context._cpu_mha_block_table = torch.tensor([length])
+                told.append(context.transfer_bookkeeping_to_gpu())
+            self.assertEqual(told, [([one], [at]) for one, at in zip(seen, (2, 3, 4))])
 
     def test_a_graph_is_not_replayed(self):
         from megatron.core.full_cuda_graph import REPLAYED, FullCudaGraphWrapper

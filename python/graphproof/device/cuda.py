@@ -10,7 +10,7 @@ import re
 
 import torch
 
-from graphproof.device import observed_graph
+from graphproof.device import cudnn, observed_graph
 from graphproof.device.cuda_nodes import census_of
 
 # Streams of PyTorch's pool, which hands them out in turn.
@@ -153,7 +153,7 @@ class CudaDevice:
             "graphs": "cuda",
             "allocator": "expandable" if allocator.get("expandable_segments") else "default",
             "nccl_compiled": ".".join(str(part) for part in torch.cuda.nccl.version()[:3]),
-            "nccl_loaded": loaded, "libnccl_mapped": len(mapped),
+            "nccl_loaded": loaded, "libnccl_mapped": len(mapped), "libcudnn": cudnn.setting(),
             **{name: os.environ.get(name, "unset")
                for name in ("NCCL_GRAPH_REGISTER", "NCCL_ALGO", "NCCL_PROTO")},
         }

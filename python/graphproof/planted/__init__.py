@@ -80,6 +80,8 @@ FAULTS = {
     "M346": buckets.length_of_the_latest_graph,
     "M347": buckets.evicted_while_running,
     "M390": graphs.graphs_dropped_while_running,
+    "M422": megatron_core.mcore_decoded_lengths_frozen,
+    "M423": megatron_core.mcore_decoded_blocks_frozen,
     "M440": resume.resume_without_optimizer_steps,
     "M441": resume.resume_without_generators,
     "M442": transformer_engine.te_resume_with_new_scales,

@@ -118,6 +118,32 @@ def mcore_delayed_gradients_added_early() -> None:
              "DistributedDataParallel.__init__", untold)
 
 
+def _kept_from_first_replay(field: str) -> None:
+    """Has the engine of inference tell its graphs the values of `field` that the first replayed
+    step had. Eager arms get those of each step."""
+    def frozen(function):
+        @functools.wraps(function)
+        def transfer_bookkeeping_to_gpu(context, *args, **kwargs):
+            replayed = context.inference_cuda_graph_scope.name != "none" and \
+                context.is_decode_only() and not context.is_creating_cuda_graphs
+            if replayed:
+                now = getattr(context, field)
+                now.copy_(context.__dict__.setdefault(f"first{field}", now.clone()))
+            return function(context, *args, **kwargs)
+        return transfer_bookkeeping_to_gpu
+
+    replaced("megatron.core.inference.contexts.dynamic_context",
+             "DynamicInferenceContext.transfer_bookkeeping_to_gpu", frozen)
+
+
+def mcore_decoded_lengths_frozen() -> None:
+    _kept_from_first_replay("_cpu_mha_kv_seq_lengths")
+
+
+def mcore_decoded_blocks_frozen() -> None:
+    _kept_from_first_replay("_cpu_mha_block_table")
+
+
 def mcore_resume_from_rounded_weights() -> None:
     def rounded(function):
         @functools.wraps(function)

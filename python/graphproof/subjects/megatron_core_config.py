@@ -31,8 +31,11 @@ def graphs_of(case: Case) -> dict:
     if not case.graph_arm:
         return {"cuda_graph_impl": "none"}
     passes = 0 if case.impl == "local" and case.dropout else case.warmup_steps
-    return {"cuda_graph_impl": case.impl, "cuda_graph_modules": list(case.modules),
-            "cuda_graph_warmup_steps": passes}
+    settings = {"cuda_graph_impl": case.impl, "cuda_graph_modules": list(case.modules),
+                "cuda_graph_warmup_steps": passes}
+    if case.axis("inference_scope", "none") != "none":
+        settings["inference_cuda_graph_scope"] = case.inference_scope
+    return settings
 
 
 def te_generators(case: Case) -> bool:
@@ -83,6 +86,40 @@ def experts_of(case: Case) -> dict:
     return settings
 
 
+def has_latents(case: Case) -> bool:
+    """Whether attention is that of MLATransformerConfig, which has more settings than its base."""
+    return bool(case.axis("multi_latent_attention", False))
+
+
+def latents_of(case: Case) -> dict:
+    """Multi-latent attention in the widths of the axis. The latents have norms, as in every
+    published recipe, and rotary positions without the scaling of long sequences."""
+    if not has_latents(case):
+        return {}
+    width = case.hidden // case.heads
+    return {"multi_latent_attention": True, "q_lora_rank": case.hidden // 2,
+            "kv_lora_rank": case.hidden // 4, "qk_head_dim": width, "v_head_dim": width,
+            "qk_pos_emb_head_dim": width // 2, "rope_type": "rope", "qk_layernorm": True}
+
+
+def predictions(case: Case) -> int:
+    """The layers of multi-token prediction."""
+    return case.axis("mtp_num_layers", 0)
+
+
+def autocast_of(case: Case) -> dict:
+    """The region of torch.autocast in which the schedule runs the forward pass of a microbatch."""
+    if case.axis("autocast", "none") == "none":
+        return {}
+    return {"enable_autocast": True, "autocast_dtype": torch.bfloat16}
+
+
+def layers_of(case: Case) -> dict:
+    """The arguments of the functions that return the specification of a layer."""
+    return {"num_experts": case.experts or None, "moe_grouped_gemm": grouped(case),
+            "multi_latent_attention": has_latents(case), "qk_layernorm": has_latents(case)}
+
+
 def ffn_of(case: Case) -> int:
     return case.ffn or 4 * case.hidden
 
@@ -106,8 +143,11 @@ def config_of(case: Case) -> dict:
         "delay_wgrad_compute": bool(case.delay_wgrad),
         "overlap_moe_expert_parallel_comm": bool(case.overlap_ep_comm),
         "use_cpu_initialization": False, "use_te_rng_tracker": te_generators(case),
-        **graphs_of(case), **recompute_of(case), **experts_of(case),
+        **graphs_of(case), **recompute_of(case), **experts_of(case), **latents_of(case),
+        **autocast_of(case),
     }
+    if predictions(case):
+        settings["mtp_num_layers"] = predictions(case)
     if case.kv_groups:
         settings["num_query_groups"] = case.kv_groups
     if case.cp > 1:

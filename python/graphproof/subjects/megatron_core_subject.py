@@ -7,6 +7,7 @@ its own objects, because impl local falls back to eager in silence.
 """
 
 import contextlib
+import enum
 from functools import partial
 
 import torch
@@ -26,8 +27,9 @@ from graphproof.subjects.translation import require
 
 # What a runner of impl local keeps of its captures. The captured outputs have an autograd graph,
 # whose nodes refer to the parameters, and by their hooks to the model: a cycle that no collector
-# sees.
-HELD_BY_RUNNERS = ("fwd_graph", "bwd_graph", "fwd_graph_outputs", "fwd_graph_output_surface",
+# sees. Its first arguments are outputs of another graph if it captured an inference.
+HELD_BY_RUNNERS = ("args", "kwargs", "outputs",
+                   "fwd_graph", "bwd_graph", "fwd_graph_outputs", "fwd_graph_output_surface",
                    "fwd_graph_input_surface", "fwd_graph_input_args", "fwd_graph_input_kwargs",
                    "static_grad_outputs", "static_grad_inputs", "params_to_backprop")
 
@@ -97,7 +99,9 @@ def require_settings(config, wanted: dict) -> None:
     """Error if Megatron-Core's configuration has another value than the case asks for: it corrects
     some settings by itself, and the results of another one would look right."""
     def plain(value):
-        return [getattr(one, "name", one) for one in value] if isinstance(value, list) else value
+        if isinstance(value, list):
+            return [getattr(one, "name", one) for one in value]
+        return value.name if isinstance(value, enum.Enum) else value
 
     changed = {name: plain(getattr(config, name)) for name, value in wanted.items()
                if plain(getattr(config, name)) != value}
@@ -109,22 +113,54 @@ def require_settings(config, wanted: dict) -> None:
                     "matrix/tables/subjects.json")
 
 
-class MegatronTraining:
+class MegatronModel:
+    """The configuration of a model of Megatron-Core, and its chunks."""
+
+    def __init__(self, case: Case):
+        from megatron.core.tensor_parallel.random import model_parallel_cuda_manual_seed
+        from megatron.core.transformer.transformer_config import (MLATransformerConfig,
+                                                                  TransformerConfig)
+        self.case = case
+        initialize(case)
+        model_parallel_cuda_manual_seed(case.seed, use_cudagraphable_rng=True,
+                                        te_rng_tracker=translated.te_generators(case))
+        config = MLATransformerConfig if translated.has_latents(case) else TransformerConfig
+        self.config = config(**translated.config_of(case))
+        require_settings(self.config, translated.config_of(case))
+
+    def chunk(self, number: int) -> nn.Module:
+        from megatron.core import parallel_state
+        from megatron.core.models.gpt import gpt_layer_specs
+        from megatron.core.models.gpt.gpt_model import GPTModel
+        from megatron.core.transformer.module import Float16Module
+        case = self.case
+        stage = {} if case.vpp == 1 else {"ignore_virtual": False, "vp_stage": number}
+        of_te = case.axis("layer_spec", "local") == "transformer_engine"
+        layer = (gpt_layer_specs.get_gpt_layer_with_transformer_engine_spec if of_te
+                 else gpt_layer_specs.get_gpt_layer_local_spec)(**translated.layers_of(case))
+        predicting = gpt_layer_specs.get_gpt_mtp_block_spec(
+            self.config, layer, use_transformer_engine=of_te,
+            vp_stage=number if case.vpp > 1 else None) if translated.predictions(case) else None
+        model = GPTModel(config=self.config, transformer_layer_spec=layer,
+                         mtp_block_spec=predicting,
+                         pre_process=parallel_state.is_pipeline_first_stage(**stage),
+                         post_process=parallel_state.is_pipeline_last_stage(**stage),
+                         **({"vp_stage": number} if case.vpp > 1 else {}),
+                         **translated.model_of(case)).cuda()
+        torch.cuda.synchronize()  # impl local has changed the current stream meanwhile
+        return Float16Module(self.config, model) if translated.is_bf16(case) else model
+
+
+class MegatronTraining(MegatronModel):
     """A model of Megatron-Core in its DistributedDataParallel, its schedule and its optimizer."""
 
     def __init__(self, case: Case):
         from megatron.core import full_cuda_graph
         from megatron.core.distributed.finalize_model_grads import finalize_model_grads
         from megatron.core.pipeline_parallel.schedules import get_forward_backward_func
-        from megatron.core.tensor_parallel.random import model_parallel_cuda_manual_seed
-        from megatron.core.transformer.transformer_config import TransformerConfig
-        self.case = case
         accept_streams_of_accumulators()
-        initialize(case)
-        model_parallel_cuda_manual_seed(case.seed, use_cudagraphable_rng=True,
-                                        te_rng_tracker=translated.te_generators(case))
-        self.config = TransformerConfig(**translated.config_of(case))
-        self.chunks = self._wrapped([self._chunk(number) for number in range(case.vpp)])
+        super().__init__(case)
+        self.chunks = self._wrapped([self.chunk(number) for number in range(case.vpp)])
         require_settings(self.config, translated.config_of(case))
         self.config.finalize_model_grads_func = finalize_model_grads
         self.optimizer = self._optimizer()
@@ -137,26 +173,6 @@ class MegatronTraining:
                 self.forward_backward, cuda_graph_warmup_steps=case.warmup_steps,
                 use_single_mempool=self.config.cuda_graph_use_single_mempool)
         self.helper = None
-
-    def _chunk(self, number: int) -> nn.Module:
-        from megatron.core import parallel_state
-        from megatron.core.models.gpt import gpt_layer_specs
-        from megatron.core.models.gpt.gpt_model import GPTModel
-        from megatron.core.transformer.module import Float16Module
-        case = self.case
-        stage = {} if case.vpp == 1 else {"ignore_virtual": False, "vp_stage": number}
-        spec = gpt_layer_specs.get_gpt_layer_with_transformer_engine_spec \
-            if case.axis("layer_spec", "local") == "transformer_engine" \
-            else gpt_layer_specs.get_gpt_layer_local_spec
-        model = GPTModel(config=self.config,
-                         transformer_layer_spec=spec(num_experts=case.experts or None,
-                                                     moe_grouped_gemm=translated.grouped(case)),
-                         pre_process=parallel_state.is_pipeline_first_stage(**stage),
-                         post_process=parallel_state.is_pipeline_last_stage(**stage),
-                         **({"vp_stage": number} if case.vpp > 1 else {}),
-                         **translated.model_of(case)).cuda()
-        torch.cuda.synchronize()  # impl local has changed the current stream meanwhile
-        return Float16Module(self.config, model) if translated.is_bf16(case) else model
 
     def _wrapped(self, chunks: list) -> list:
         """The chunks in DistributedDataParallel, built on a side stream, and for full_iteration on
@@ -228,9 +244,16 @@ class MegatronTraining:
         """What a schedule calls for each microbatch. `return_schedule_plan`: the schedule that
         overlaps the exchange of tokens runs the parts of layers by itself."""
         one = next(data)
+        if self.config.enable_autocast and not torch.is_autocast_enabled("cuda"):
+            raise Error("a forward pass of Megatron-Core", "no region of autocast",
+                        f"one with {self.config.autocast_dtype}",
+                        "the case would compute in fp32 under the name of another type",
+                        "find out which schedule opens no region for enable_autocast")
         run = model.build_schedule_plan if return_schedule_plan else model
+        # Layers of multi-token prediction leave out the same tokens as the loss does.
+        mask = {"loss_mask": one["loss_mask"]} if translated.predictions(self.case) else {}
         output = run(one["tokens"], one["position_ids"], one["attention_mask"],
-                     labels=one["labels"])
+                     labels=one["labels"], **mask)
         return output, partial(self._loss, one["loss_mask"])
 
     def step(self, batch: list) -> torch.Tensor:
@@ -387,6 +410,9 @@ class MegatronTraining:
             from megatron.core.transformer.moe.moe_logging import destroy_moe_metrics_tracker
             destroy_moe_metrics_tracker()
             forget_routed_tokens(modules)
+        if translated.predictions(self.case):
+            from megatron.core.transformer.multi_token_prediction import MTPLossLoggingHelper
+            MTPLossLoggingHelper.tracker.clear()
         if self.case.precision in translated.RECIPES:
             forget_fp8_state()
         if self.case.distributed_optimizer:
@@ -395,7 +421,7 @@ class MegatronTraining:
             return
         torch.cuda.synchronize()
         if self.case.impl == "local":
-            self._delete_local_graphs(modules)
+            delete_local_graphs(modules)
         elif self.case.impl == "full_iteration":
             self.forward_backward.reset_cuda_graph()
             # PyTorch has freed the pool with its last graph, and a new graph must not begin in it.
@@ -406,22 +432,22 @@ class MegatronTraining:
         elif self.helper is not None and self.helper.graphs_created():
             self.helper.delete_cuda_graphs()
 
-    @staticmethod
-    def _delete_local_graphs(modules: list) -> None:
-        """What delete_cuda_graphs leaves: it takes graphs from the runners that are not captured
-        yet, counts buffers over all graphs of the process, and never gives back the pool, which
-        each allocation in it has taken."""
-        from megatron.core.transformer import cuda_graphs
-        pool = cuda_graphs.CudaGraphManager.global_mempool
-        cuda_graphs.delete_cuda_graphs()
-        for module in modules:
-            manager = getattr(module, "cudagraph_manager", None)
-            for runner in manager.cudagraph_runners if manager is not None else ():
-                empty_runner(runner)
-        while _allocations:
-            _allocations.pop()
-            torch._C._cuda_releasePool(torch.cuda.current_device(), pool)
-        cuda_graphs.fwd_buffer_reuse_ref_count = cuda_graphs.bwd_buffer_reuse_ref_count = 0
+
+def delete_local_graphs(modules: list) -> None:
+    """What delete_cuda_graphs leaves: it takes graphs from the runners that are not captured
+    yet, counts buffers over all graphs of the process, and never gives back the pool, which
+    each allocation in it has taken."""
+    from megatron.core.transformer import cuda_graphs
+    pool = cuda_graphs.CudaGraphManager.global_mempool
+    cuda_graphs.delete_cuda_graphs()
+    for module in modules:
+        manager = getattr(module, "cudagraph_manager", None)
+        for runner in manager.cudagraph_runners if manager is not None else ():
+            empty_runner(runner)
+    while _allocations:
+        _allocations.pop()
+        torch._C._cuda_releasePool(torch.cuda.current_device(), pool)
+    cuda_graphs.fwd_buffer_reuse_ref_count = cuda_graphs.bwd_buffer_reuse_ref_count = 0
 
 
 def forget_routed_tokens(modules: list) -> None:
@@ -463,9 +489,13 @@ def optimizer_of_torch(optimizer):
 
 
 def layers_of(chunks: list) -> list:
-    """The transformer layers of this stage in the order of its chunks."""
-    return [layer for chunk in chunks for module in chunk.modules()
-            if type(module).__name__ == "TransformerBlock" for layer in module.layers]
+    """The transformer layers of this stage in the order of its chunks, then those of multi-token
+    prediction."""
+    def of_blocks(name: str) -> list:
+        return [layer for chunk in chunks for module in chunk.modules()
+                if type(module).__name__ == name for layer in module.layers]
+    return [*of_blocks("TransformerBlock"),
+            *(layer.mtp_model_layer for layer in of_blocks("MultiTokenPredictionBlock"))]
 
 
 def build(case: Case) -> Subject:
@@ -475,6 +505,9 @@ def build(case: Case) -> Subject:
             dispatch=("none", "drop_and_pad", "dropless"), optimizer_graph=False, pool="single",
             dispatcher=("none", "alltoall", "allgather"))
     from megatron.core.transformer import cuda_graphs
+    if case.schedule == "decode":
+        from graphproof.subjects import megatron_core_inference as inference
+        return inference.build(case)
     training = MegatronTraining(case)
     fp8 = Fp8State(used=case.precision in translated.RECIPES)
     inner = optimizer_of_torch(training.optimizer)

@@ -20,6 +20,7 @@ from graphproof.message import Error
 from graphproof.subject import Captured, Subject
 from graphproof.subjects import decoding
 from graphproof.subjects.gpt import Gpt, make_batch
+from graphproof.subjects.launches import launches
 from graphproof.subjects.training import Training
 from graphproof.subjects.translation import require
 
@@ -53,23 +54,6 @@ def counted(name: str) -> int:
     """What the compiler has counted in this process: cudagraph_skips, the graphs that it gave up;
     cudagraph_partitions, the pieces of code that it cut into more than one."""
     return torch._dynamo.utils.counters["inductor"][name]
-
-
-@contextlib.contextmanager
-def launches():
-    """A list with an entry for each graph that is launched inside."""
-    graph, seen = torch.cuda.CUDAGraph, []
-    replay = graph.replay
-
-    def noted(self):
-        seen.append(self)
-        replay(self)
-
-    graph.replay = noted
-    try:
-        yield seen
-    finally:
-        graph.replay = replay
 
 
 @contextlib.contextmanager

@@ -79,6 +79,9 @@ Expected expected(const Axes& axes, StageEnds ends) {
   if (engine.captures_delayed_weight_gradients && axes.flag("delay_wgrad") && delayed)
     result.launches_per_step += layer_passes;
   if (axes.flag("optimizer_graph")) ++result.launches_per_step;
+  // A step of Megatron-Core's inference is a forward pass, through a graph of each layer or of all.
+  if (axes.text("schedule") == "decode" && axes.subject() == "megatron_core")
+    result.launches_per_step = axes.text("inference_scope") == "block" ? 1 : layer_passes;
   result.last_inputs_step = result.steps;
   // Step first_replay has the inputs of the capture; the next one has others.
   result.replays_fresh_inputs = result.first_replay + 1 < result.steps;

@@ -1,5 +1,5 @@
-// D28: the libraries report the settings that the case asks for. The values are those that the
-// libraries report, not those in the environment.
+// D28: the libraries report the settings that the case asks for, and none is there twice. The
+// values are those that the libraries report, not those in the environment.
 #include <algorithm>
 #include <array>
 
@@ -88,6 +88,21 @@ void judge_asked(Judgement& judgement, const RankFiles& files, const ConfigLine&
   }
 }
 
+/// Checks that a rank has one cuDNN. Programs that report none have no package that loads another.
+void judge_cudnn(Judgement& judgement, const RankFiles& files, const ConfigLine& config) {
+  const std::string loaded = setting_text(config.effective, "libcudnn");
+  if (loaded.find(" and ") == std::string::npos) return;
+  judgement.defect(
+      {.rank = files.rank,
+       .step = std::nullopt,
+       .what = concat("rank ", files.rank, " has more than one libcudnn"),
+       .got = loaded,
+       .want = "one; set CUDNN_HOME to the folder of PyTorch's, so that Transformer Engine loads "
+               "no other",
+       .why = "each loads parts of the other, and fused attention ends with "
+              "CUDNN_STATUS_SUBLIBRARY_LOADING_FAILED"});
+}
+
 /// Checks the settings that are the same in all cases, and the capture mode of each capture.
 void judge_fixed(Judgement& judgement, const Attempt& attempt, const RankFiles& files,
                  const ConfigLine& config) {
@@ -144,6 +159,7 @@ record::CheckResult effective_config(Judgement& judgement, const Attempt& attemp
     for (const Setting& setting : kSettings)
       judge_setting(judgement, attempt, files, *config, setting);
     judge_fixed(judgement, attempt, files, *config);
+    judge_cudnn(judgement, files, *config);
     judgement.confirm(files.rank);
   }
   return judgement.result(concat("as asked on ", attempt.ranks.size(), " ranks"),

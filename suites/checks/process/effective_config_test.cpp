@@ -139,6 +139,22 @@ TEST(EffectiveConfig, APackageMayChooseTheModesOfItsCaptures) {
                .mentions = {"was captured in another mode", "global"}}});
 }
 
+TEST(EffectiveConfig, TwoVersionsOfCudnnInAProcessAreADefect) {
+  const std::string one = "9.19.0 of /packages/nvidia/cudnn/lib/libcudnn.so.9";
+  judge_rows("D28.effective_config", {{"subject", "megatron_core"}, {"impl", "local"}},
+             {{.name = "one",
+               .change = with_setting(0, "effective", "libcudnn", one),
+               .want = record::Result::pass,
+               .rank = std::nullopt,
+               .mentions = {}},
+              {.name = "that of the system beside PyTorch's",
+               .change = with_setting(0, "effective", "libcudnn",
+                                      one + " and 9.14.0 of /usr/local/cuda/lib64/libcudnn.so.9"),
+               .rank = 0,
+               .mentions = {"rank 0 has more than one libcudnn", "9.14.0 of /usr/local/cuda",
+                            "set CUDNN_HOME"}}});
+}
+
 TEST(EffectiveConfig, NondeterministicAlgorithmsAreThereIfTheCaseAsksForThem) {
   judge_rows("D28.effective_config",
              {{"impl", "manual"},
