@@ -98,6 +98,27 @@ class Graphs(unittest.TestCase):
         self.run_until_replayed("compiled_code=host_scalar,graph_partition=true", wanted=2,
                                 launched=4, cut=2)
 
+    def test_code_that_has_to_be_cut_is_compiled_for_every_model(self):
+        compile_of_torch = torch.compile
+
+        def compiled_for_two_models(name: str) -> int:
+            compilations = []
+
+            def backend(module, _inputs):
+                compilations.append(module)
+                return module.forward
+
+            torch._dynamo.reset()
+            with mock.patch.object(torch, "compile", lambda module, options: compile_of_torch(
+                    module, backend=backend)):
+                for _ in range(2):
+                    graphs = compiled.CompilersGraphs(case_of(name), torch.nn.Linear(2, 2), 1)
+                    graphs.compiled(torch.ones(2))
+            return len(compilations)
+
+        self.assertEqual(compiled_for_two_models("compiled_code=host_scalar"), 2)
+        self.assertEqual(compiled_for_two_models("compiled_code=plain"), 1)
+
     def test_a_graph_that_is_missing_without_a_word_is_an_error(self):
         with self.assertRaisesRegex(Error, "2 launched in a pass, 0 given up; want 4 or more"):
             self.run_until_replayed("compiled_code=graph_break", wanted=4, launched=2)

@@ -38,7 +38,7 @@ def is_cut(case: Case) -> bool:
 
 def options_of(case: Case, graphs: bool) -> dict:
     """The options of torch.compile that the case's axes stand for."""
-    # What code is cut into is counted where it is compiled, and not where a cache has it.
+    # What code is cut into is not counted where a cache has it.
     cut = {"fx_graph_cache": False} if graphs and is_cut(case) else {}
     return {**cut, "triton.cudagraphs": graphs,
             "triton.cudagraph_trees": case.axis("graph_trees", "on") == "on",
@@ -161,8 +161,9 @@ class CompilersGraphs:
 
     def __init__(self, case: Case, model: nn.Module, launches_wanted: int):
         """`launches_wanted`: graphs that a pass launches at least."""
-        if case.axis("graph_trees", "on") == "off":
-            # Such graphs know the parameters of one model, and would be taken for another's.
+        if case.axis("graph_trees", "on") == "off" or is_cut(case):
+            # Compiled code serves every model of its class. Without trees its graphs know the
+            # parameters of one; and what it is cut into is counted where it is compiled.
             torch._dynamo.reset()
         self._launches_wanted = launches_wanted
         self._is_cut = is_cut(case)

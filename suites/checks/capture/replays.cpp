@@ -4,36 +4,14 @@
 #include <algorithm>
 
 #include "suites/checks/attempt/arms.h"
-#include "suites/checks/attempt/capture.h"
 #include "suites/checks/attempt/concat.h"
 #include "suites/checks/attempt/judgement.h"
-#include "workloads/engine_traits/engine_traits.h"
+#include "suites/checks/attempt/launches.h"
 
 namespace graphproof::checks::d43 {
 namespace {
 
-using record::CaptureLine;
 using record::ReplayLine;
-
-/// PyTorch's compiler decides how many graphs a step has, if it captures what it compiles.
-bool compiler_captures(const Axes& axes) {
-  return axes.subject() == "torch_compile" &&
-         engines::traits_of(axes.text("impl")).captures_modules();
-}
-
-/// What is expected of a rank whose graphs the compiler made: as many launches in every step as in
-/// the first replayed one, which launches at least every graph that the arm has captured, besides
-/// the empty one with which the compiler makes its pool.
-Expected expected_of_compiler(Judgement& judgement, const RankFiles& files) {
-  Expected expected = judgement.expected();
-  expected.launches_per_step = 0;
-  for (const CaptureLine* capture : judgement.find<CaptureLine>(files, "lockstep_graph"))
-    expected.launches_per_step += succeeded(*capture) && capture->nodes > 0 ? 1 : 0;
-  const auto lines = judgement.find<ReplayLine>(files, "lockstep_graph");
-  if (!lines.empty())
-    expected.launches_per_step = std::max(expected.launches_per_step, lines.front()->replays);
-  return expected;
-}
 
 void judge_line(Judgement& judgement, const RankFiles& files, const Expected& expected,
                 const ReplayLine& line) {
@@ -61,8 +39,7 @@ record::CheckResult replays(Judgement& judgement, const Attempt& attempt) {
   if (!judgement.has_replays()) return judgement.result("", "");
   Expected expected = judgement.expected();
   for (const RankFiles& files : attempt.ranks) {
-    expected = compiler_captures(attempt.axes) ? expected_of_compiler(judgement, files)
-                                               : judgement.expected_of(files);
+    expected = expected_launches(judgement, files);
     for (const auto& [arm, step] : watched_replays(attempt, expected))
       if (!judgement.first<ReplayLine>(files, arm, step))
         judgement.absent<ReplayLine>(files, concat("of arm ", arm), step);

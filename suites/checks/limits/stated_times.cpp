@@ -12,6 +12,7 @@
 #include "suites/checks/attempt/arms.h"
 #include "suites/checks/attempt/concat.h"
 #include "suites/checks/attempt/judgement.h"
+#include "suites/checks/attempt/launches.h"
 
 namespace graphproof::checks::d44 {
 namespace {
@@ -21,7 +22,7 @@ using Times = std::map<std::string, double>;  // quantity -> ms
 
 /// Whether a block measured what it should have: whole steps, those of the graph arm from graphs.
 bool sound(Judgement& judgement, const RankFiles& files, const PairedBlockLine& line) {
-  const std::int64_t launches = line.steps * judgement.expected_of(files).launches_per_step;
+  const std::int64_t launches = line.steps * expected_launches(judgement, files).launches_per_step;
   for (const double ms : {line.eager_ms, line.eager_launch_ms, line.graph_ms, line.graph_launch_ms})
     if (!std::isfinite(ms) || ms <= 0) {
       judgement.defect({.rank = files.rank,

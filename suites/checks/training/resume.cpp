@@ -5,6 +5,7 @@
 
 #include "suites/checks/attempt/comparison.h"
 #include "suites/checks/attempt/concat.h"
+#include "suites/checks/attempt/launches.h"
 
 namespace graphproof::checks::d47 {
 namespace {
@@ -69,7 +70,7 @@ record::CheckResult resume(Judgement& judgement, const Attempt& attempt) {
   for (const RankFiles& files : attempt.ranks) {
     for (const ArmPair& pair : pairs)
       judge_final_comparison(judgement, files, pair, judgement.expected().steps - 1);
-    judge_replays(judgement, files, resumed(judgement.expected_of(files), in_new_process));
+    judge_replays(judgement, files, resumed(expected_launches(judgement, files), in_new_process));
     if (in_new_process) judge_process(judgement, files);
   }
   return judgement.result(

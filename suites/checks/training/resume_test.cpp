@@ -67,6 +67,28 @@ TEST(Resume, OfANewProcessIsAnotherProcessAndLoadsOnce) {
       });
 }
 
+TEST(Resume, LaunchesAsManyGraphsAsTheCompilerMade) {
+  const nlohmann::json axes = {{"subject", "torch_compile"},
+                               {"impl", "callables"},
+                               {"schedule", "resume"},
+                               {"resume_in", "new_process"},
+                               {"steps", 7}};
+  const auto launching = [&](std::int64_t replays, std::int64_t resumed) {
+    return judge_one("D47.resume", axes,
+                     [=](Attempt& a) {
+                       for (const std::int64_t step : {2, 3, 4, 5, 6})
+                         set(a,
+                             {.rank = 0, .kind = "replay", .arm = "lockstep_graph", .step = step},
+                             "replays", replays * (step - 1));
+                       set(a, {.rank = 0, .kind = "resumed"}, "replays", resumed);
+                     })
+        .result;
+  };
+  EXPECT_EQ(launching(2, 4), record::Result::pass);
+  EXPECT_EQ(launching(2, 3), record::Result::fail);
+  EXPECT_EQ(launching(5, 10), record::Result::pass);
+}
+
 TEST(Resume, IsOfCasesThatSave) {
   EXPECT_EQ(record::name(judge_one("D47.resume", {{"impl", "manual"}}, [](Attempt&) {}).result),
             "not_applicable");
