@@ -171,10 +171,12 @@ TEST(NearestCaseTest, LatentAttentionAndPredictionLayersAreKept) {
                                      {"recompute_modules", up_proj},
                                      {"multi_latent_attention", false}});
   EXPECT_EQ(case_name(catalogue().axes, other.asked), "default");
-  // What has no latents has nothing to make of them again.
+  // Megatron-Core has latents too, in Transformer Engine's layers.
   const RunnableCase through = through_megatron_core(
       recipe.asked, catalogue(), {.device = "cuda", .slots = 4, .stack = {{"sm", "90"}}});
-  EXPECT_EQ(text_of(catalogue().axes, through.test_case, "recompute"), "none");
+  EXPECT_EQ(text_of(catalogue().axes, through.test_case, "recompute"), "selective(mla_up_proj)");
+  EXPECT_NE(case_name(catalogue().axes, through.test_case).find("multi_latent_attention=true"),
+            std::string::npos);
 }
 
 TEST(NearestCaseTest, ReportsTheHardwareQueuesOfTheCaseIfTheJobDoesNotSetThem) {
