@@ -221,6 +221,15 @@ TEST(ShapeBuckets, M143ReplaysAnotherLengthsGraphAndDiffers) {
   }
 }
 
+TEST(ShapeBuckets, M464DiffersWhereABatchHasOtherTokensThanTheFirstOfItsLength) {
+  BucketTwins twins(cached("full_iteration"), 2, Fault::token_count_by_value);
+  for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(twins.step(i), "") << "step " << i;
+  bool differs = false;
+  for (std::size_t i = 3; i < twins.schedule.steps.size(); ++i)
+    differs |= !twins.step(static_cast<std::int64_t>(i)).empty();
+  EXPECT_TRUE(differs);
+}
+
 /// Without a wait between the steps. The batches are made before, because a copy from the host
 /// waits.
 std::int64_t drops_in_flight(Fault fault) {
