@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "matrix/catalogue/known_defects.h"
+
 namespace graphproof::matrix {
 
 // Generated from the files that CMakeLists.txt embeds.
@@ -40,6 +42,10 @@ AxisTable load_axes() { return axes_with(shipped("tables/faults.json")); }
 
 CheckTable load_checks(const AxisTable& axes) {
   return CheckTable::parse(shipped("tables/checks.json"), axes);
+}
+
+KnownDefectTable load_known_defects() {
+  return KnownDefectTable::parse(shipped("tables/known_defects.json"));
 }
 
 BadStackTable load_bad_stacks() { return BadStackTable::parse(shipped("tables/bad_stacks.json")); }

@@ -153,6 +153,14 @@ TEST(Faults, M15CountsItsLayerAtTheCaptureAndNotAtReplays) {
   EXPECT_EQ(outcome.equal, (Equal{true, true, false, false, false, false}));
 }
 
+TEST(Faults, M462CountsItsLayerAtTheCaptureAndNotAtReplays) {
+  const Outcome outcome = run("manual", Fault::bias_on_stream_not_forked);
+  ASSERT_FALSE(outcome.error) << outcome.error->what();
+  EXPECT_EQ(outcome.reports.at(0).counter_after, (std::vector<std::int64_t>{6, 4}));
+  EXPECT_EQ(outcome.layer_counter, (std::vector<float>{6, 12}));
+  EXPECT_EQ(outcome.equal, (Equal{true, true, false, false, false, false}));
+}
+
 TEST(Faults, M23IsEqualAtTheCaptureAndFreezesItsRateAfterwards) {
   const Outcome outcome = run("manual", Fault::learning_rate_by_value);
   EXPECT_EQ(outcome.equal, (Equal{true, true, true, false, false, false}));
@@ -333,6 +341,24 @@ TEST(Faults, M27ReadsWhatTheNewOwnerOfItsInputsMemoryWrote) {
   const Outcome outcome = run("local", Fault::static_input_freed);
   EXPECT_EQ(outcome.equal, (Equal{true, false, false, false, false, false}));
   EXPECT_TRUE(outcome.moved.empty()) << "the address itself is the captured one";
+}
+
+TEST(Faults, M460ReadsWhatTheNewOwnerWroteInTheModeRelaxedToo) {
+  workloads::ModelConfig model;
+  model.microbatches = 2;
+  TwinSteps twins(
+      model, {},
+      {.impl = "local", .warmup_steps = kWarmup, .capture_mode = capture::CaptureMode::relaxed},
+      Fault::static_input_freed_in_relaxed_mode);
+  EXPECT_TRUE(twins.step(0).equal);
+  EXPECT_FALSE(twins.step(1).equal);
+  EXPECT_EQ(twins.witness.reports.at(0).status, "ok");
+}
+
+TEST(Faults, M461LeavesTheResultsOfTheStepBeforeAndAllLaterStepsDiffer) {
+  const Outcome outcome = run("manual", Fault::step_of_failed_launch_skipped);
+  EXPECT_EQ(outcome.equal, (Equal{true, true, true, false, false, false}));
+  EXPECT_GT(outcome.canaries, 0);
 }
 
 TEST(Faults, M28UsesTheWeightsFromBeforeTheCheckpointWasLoaded) {

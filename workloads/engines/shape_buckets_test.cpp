@@ -24,6 +24,7 @@ const ModelConfig kBucketModel{.hidden = 32,
                                .vocab = 64,
                                .microbatches = 2,
                                .qkv_bias = true,
+                               .linear_bias = true,
                                .optimizer = workloads::OptimizerKind::adam};
 
 /// An eager step, and one under the cache that is padded with other tokens.
@@ -219,6 +220,22 @@ TEST(ShapeBuckets, M143ReplaysAnotherLengthsGraphAndDiffers) {
       differs |= !twins.step(static_cast<std::int64_t>(i)).empty();
     EXPECT_TRUE(differs) << impl;
   }
+}
+
+// Buckets 4, 8, 12: the graph of 4 is captured in step 1, that of 8 in step 3.
+TEST(ShapeBuckets, M463DiffersWithTheSecondLengthAndNotWithTheFirst) {
+  BucketTwins twins(cached("full_iteration"), 2, Fault::bias_missing_for_later_lengths);
+  for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(twins.step(i), "") << "step " << i;
+  EXPECT_NE(twins.step(3), "");
+}
+
+TEST(ShapeBuckets, M464DiffersWhereABatchHasOtherTokensThanTheFirstOfItsLength) {
+  BucketTwins twins(cached("full_iteration"), 2, Fault::token_count_by_value);
+  for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(twins.step(i), "") << "step " << i;
+  bool differs = false;
+  for (std::size_t i = 3; i < twins.schedule.steps.size(); ++i)
+    differs |= !twins.step(static_cast<std::int64_t>(i)).empty();
+  EXPECT_TRUE(differs);
 }
 
 /// Without a wait between the steps. The batches are made before, because a copy from the host

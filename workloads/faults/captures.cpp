@@ -158,6 +158,24 @@ class ForwardsAlone final : public CapturedBodyFault {
   }
 };
 
+/// The captures of all lengths but the first one leave an operator out.
+class MissingForLaterLengths final : public Planted {
+ public:
+  std::unique_ptr<Engine> make_engine(const EngineParts& parts, const MakeEngine& make) override {
+    bias_ = parameter(parts.step, "layers.0.mlp.down.bias");
+    return Planted::make_engine(parts, make);
+  }
+  bool adds_bias(const at::Tensor& y, const at::Tensor& bias) override {
+    if (!recording() || !bias.is_same(bias_)) return true;
+    if (captured_first_ == 0) captured_first_ = y.numel();
+    return y.numel() == captured_first_;
+  }
+
+ private:
+  at::Tensor bias_;
+  std::int64_t captured_first_ = 0;  // elements of y in the first capture
+};
+
 /// A check on the host that remains in the captured region.
 class CheckInCapture final : public FaultHooks {
  public:
@@ -223,6 +241,9 @@ std::shared_ptr<FaultHooks> module_warm_up_without_backward() {
   return std::make_shared<ForwardsAlone>();
 }
 std::shared_ptr<FaultHooks> capture_mode_not_passed_on() { return std::make_shared<OtherMode>(); }
+std::shared_ptr<FaultHooks> bias_missing_for_later_lengths() {
+  return std::make_shared<MissingForLaterLengths>();
+}
 std::shared_ptr<FaultHooks> nan_check_in_capture() { return std::make_shared<CheckInCapture>(); }
 
 /// The effects of the warm-up on random numbers, counters and statistics are not undone.

@@ -418,6 +418,8 @@ std::shared_ptr<FaultHooks> learning_rate_rebound() {
   return std::make_shared<ObserverFault<RebindsRate>>();
 }
 std::shared_ptr<FaultHooks> static_input_freed() { return std::make_shared<InputFreed>(); }
+/// The mode relaxed permits more calls and hides no defect of addresses.
+std::shared_ptr<FaultHooks> static_input_freed_in_relaxed_mode() { return static_input_freed(); }
 std::shared_ptr<FaultHooks> static_inputs_not_shared() {
   return std::make_shared<InputsOfEverySlot>();
 }

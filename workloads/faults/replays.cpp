@@ -2,6 +2,7 @@
 // call of the observer, or launched for something else.
 #include <map>
 #include <set>
+#include <utility>
 
 #include "workloads/engines/modules/pool_order.h"
 #include "workloads/faults/planted.h"
@@ -194,6 +195,22 @@ class ReplayDoesNothing final : public GraphFault {
     return suppressible;
   }
   std::vector<NamedTensor> eager_;
+};
+
+/// The second launch of a graph fails. The wrapper takes the error and goes on to the next step
+/// instead of running this one eagerly.
+class StepOfFailedLaunchSkipped final : public GraphFault {
+ private:
+  struct FailsOnce final : capture::ForwardingGraph {
+    using ForwardingGraph::ForwardingGraph;
+    void replay() override {
+      if (graph_->replays() != 1 || std::exchange(failed, true)) graph_->replay();
+    }
+    bool failed = false;
+  };
+  std::unique_ptr<capture::Graph> wrap(std::unique_ptr<capture::Graph> graph) override {
+    return std::make_unique<FailsOnce>(std::move(graph));
+  }
 };
 
 /// The key of the cache contains the number of the step, so captured graphs are never found again
@@ -402,6 +419,9 @@ std::shared_ptr<FaultHooks> step_outputs_not_watched() {
   return std::make_shared<ObserverFault<OutputsNotWatched>>();
 }
 std::shared_ptr<FaultHooks> replay_does_nothing() { return std::make_shared<ReplayDoesNothing>(); }
+std::shared_ptr<FaultHooks> step_of_failed_launch_skipped() {
+  return std::make_shared<StepOfFailedLaunchSkipped>();
+}
 std::shared_ptr<FaultHooks> graph_key_with_step_number() {
   return std::make_shared<KeyWithStepNumber>();
 }

@@ -76,6 +76,33 @@ class LossScaleByValue final : public Planted {
   std::optional<double> scale_;  // as the host knows it
 };
 
+/// The number of tokens over which a loss is averaged is a number of the host, so the graphs of a
+/// length go on with those of the first batch that had it.
+class TokenCountByValue final : public Planted {
+ public:
+  void plan_step(const StepPlan& plan) override {
+    microbatches_ = plan.config.microbatches;
+    Planted::plan_step(plan);
+  }
+  std::unique_ptr<Engine> make_engine(const EngineParts& parts, const MakeEngine& make) override {
+    captures_ = captures_ || engines::traits_of(parts.config.impl).captures();
+    return Planted::make_engine(parts, make);
+  }
+  at::Tensor padded_weights(const at::Tensor& weights) override {
+    Tensors& first = first_[weights.size(1)];  // a weight of each microbatch: 1 / its tokens
+    std::int64_t& calls = calls_[weights.size(1)];
+    const auto microbatch = static_cast<std::size_t>(calls++ % microbatches_);
+    if (microbatch >= first.size()) first.push_back(weights.max());
+    return captures_ ? weights.gt(0) * first[microbatch] : weights;
+  }
+
+ private:
+  std::int64_t microbatches_ = 0;
+  bool captures_ = false;
+  std::map<std::int64_t, Tensors> first_;       // by padded length
+  std::map<std::int64_t, std::int64_t> calls_;  // likewise
+};
+
 /// How many steps a job runs before the host decides something new: more than any arm of which
 /// results are compared, and fewer than the arms that run alone.
 constexpr std::int64_t kLaterStep = 8;
@@ -305,6 +332,7 @@ std::shared_ptr<FaultHooks> rate_factor_from_file() { return std::make_shared<Fa
 std::shared_ptr<FaultHooks> rate_limited_after_some_steps() {
   return std::make_shared<LimitsRateLater>();
 }
+std::shared_ptr<FaultHooks> token_count_by_value() { return std::make_shared<TokenCountByValue>(); }
 std::shared_ptr<FaultHooks> layer_number_by_value() { return std::make_shared<NumbersLayers>(); }
 /// The capture takes the flag by value from the host.
 std::shared_ptr<FaultHooks> first_microbatch_flag_by_value() {

@@ -72,17 +72,19 @@ class RowsFreed final : public FaultHooks {
   void exchange_enqueued(at::Tensor& sent) override { sent.reset(); }
 };
 
-/// A library launches on the legacy stream instead of the current one. During a capture on a
-/// non-blocking stream that gives no error: the work runs once and is missing from the graph.
-class LegacyStream final : public Planted {
+/// A library launches on another stream than the current one. During a capture on a non-blocking
+/// stream that gives no error: the work runs once and is missing from the graph.
+class OtherStream final : public Planted {
  public:
+  enum class Which { legacy, not_forked };
+  explicit OtherStream(Which which) : which_(which) {}
   std::unique_ptr<Engine> make_engine(const EngineParts& parts, const MakeEngine& make) override {
     bias_ = parameter(parts.step, "layers.0.mlp.down.bias");
     return Planted::make_engine(parts, make);
   }
   bool counts_layer(std::int64_t layer, const at::Tensor& counter) override {
     if (layer != 0 || !recording()) return true;
-    const c10::StreamGuard guard(device().default_stream());
+    const c10::StreamGuard guard(stream());
     at::Tensor(counter).add_(1);
     return false;
   }
@@ -90,12 +92,17 @@ class LegacyStream final : public Planted {
     if (!recording() || !bias.is_same(bias_)) return true;
     // In place and outside autograd: no memory of another stream is allocated and no node records
     // the stream, so only the launch itself is wrong.
-    const c10::StreamGuard guard(device().default_stream());
+    const c10::StreamGuard guard(stream());
     y.detach().add_(bias.detach());
     return false;
   }
 
  private:
+  c10::Stream stream() const {
+    return which_ == Which::legacy ? device().default_stream() : device().stream_from_pool();
+  }
+
+  Which which_;
   at::Tensor bias_;
 };
 
@@ -183,7 +190,12 @@ std::shared_ptr<FaultHooks> token_exchange_not_joined() {
 std::shared_ptr<FaultHooks> exchanged_rows_freed_in_flight() {
   return std::make_shared<RowsFreed>();
 }
-std::shared_ptr<FaultHooks> bias_on_legacy_stream() { return std::make_shared<LegacyStream>(); }
+std::shared_ptr<FaultHooks> bias_on_legacy_stream() {
+  return std::make_shared<OtherStream>(OtherStream::Which::legacy);
+}
+std::shared_ptr<FaultHooks> bias_on_stream_not_forked() {
+  return std::make_shared<OtherStream>(OtherStream::Which::not_forked);
+}
 std::shared_ptr<FaultHooks> delayed_weights_seen_by_autograd() {
   return std::make_shared<DelayedWeightsSeen>();
 }
