@@ -118,7 +118,7 @@ TEST_F(WatchedSrunTest, LinesThatAreSetByHandWatchTheTasksOfEveryNode) {
                                                 .runs = scratch.path() / "runs",
                                                 .run_dir = (scratch.path() / "attached").string(),
                                                 .programs = programs});
-  std::ofstream(lines) << export_lines(prepared.variables);
+  std::ofstream(lines) << in_form(EnvironmentForm::shell, prepared.variables, prepared.folder);
   const fs::path fake =
       fs::path(std::getenv("GRAPHPROOF_BIN")).parent_path() / "tests/graphproof_fake_watched";
   slurm->command({"srun", "--export=NONE", "-N2", "--ntasks-per-node=1", "/bin/sh", "-c",

@@ -83,8 +83,8 @@ constexpr std::array kVerbs = {
                     "where the program starts, then judge with --finish. Ctrl-C is passed on to "
                     "the command; once more ends it. Exit code 0: a check passed and none failed. "
                     "1: a check failed, or the command hung. 3: the command failed and no check "
-                    "says why. 4: there was nothing to judge. 5: interrupted. The exit code of the "
-                    "command is printed and recorded.",
+                    "says why. 4: there was nothing to judge, or a part of the command was not "
+                    "seen. 5: interrupted. The exit code of the command is printed and recorded.",
          .example = "graphproof watch -- python3 train.py",
          .declare = declare_watch,
          .takes_words = true},
