@@ -145,18 +145,22 @@ std::optional<StartsElsewhere> starts_elsewhere(const std::vector<std::string>& 
 std::vector<StartsElsewhere> without_evidence(const std::vector<StartsElsewhere>& commands,
                                               const EvidenceElsewhere& evidence) {
   std::set<std::string> hosts;
-  std::size_t jobs = 0, containers = 0;
+  const auto cannot_be_watched = [](const StartsElsewhere& one) {
+    return one.place == Place::container && !one.hands_probe_on;
+  };
+  std::size_t others = 0;
   for (const StartsElsewhere& one : commands) {
-    if (one.place == Place::host) hosts.insert(one.where);
-    jobs += one.place == Place::job;
-    containers += one.place == Place::container && one.hands_probe_on;
+    if (one.place == Place::host)
+      hosts.insert(one.where);
+    else
+      others += !cannot_be_watched(one);
   }
-  const bool all_hosts = hosts.size() + jobs <= evidence.hosts;
-  const std::size_t left = all_hosts ? evidence.hosts - hosts.size() - jobs : 0;
-  const bool all_containers = containers <= left + evidence.processes;
+  const bool all_hosts = hosts.size() <= evidence.hosts;
+  const std::size_t left = all_hosts ? evidence.hosts - hosts.size() : 0;
+  const bool all_others = others <= left + evidence.processes;
   std::vector<StartsElsewhere> without;
   for (const StartsElsewhere& one : commands)
-    if (one.place == Place::container ? !one.hands_probe_on || !all_containers : !all_hosts)
+    if (cannot_be_watched(one) || !(one.place == Place::host ? all_hosts : all_others))
       without.push_back(one);
   return without;
 }

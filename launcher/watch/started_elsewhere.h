@@ -41,8 +41,8 @@ struct EvidenceElsewhere {
 };
 
 /// Those of `commands` from whose place no evidence came. Which evidence belongs to which command
-/// is not known, so it is counted: one host for each that ssh or a scheduler names, and for each
-/// container one host or process, if its command hands the probe on at all.
+/// is not known, so it is counted: a host for each that ssh names, and a host or a process for each
+/// job and for each container whose command hands the probe on.
 std::vector<StartsElsewhere> without_evidence(const std::vector<StartsElsewhere>& commands,
                                               const EvidenceElsewhere& evidence);
 

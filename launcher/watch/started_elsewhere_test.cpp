@@ -94,6 +94,9 @@ TEST(StartsElsewhere, IsCoveredByEvidenceThatNoDescendantLeft) {
       {"a host, and nothing of the container", {"ssh node2 a", kWatchedBox}, {.hosts = 1}, 1},
       {"a host and the container", {"ssh node2 a", kWatchedBox}, {.hosts = 1, .processes = 1}, 0},
       {"a job", {"sbatch job.sh"}, {}, 1},
+      {"a job on another host", {"sbatch job.sh"}, {.hosts = 1}, 0},
+      {"a job on this host", {"sbatch job.sh"}, {.processes = 1}, 0},
+      {"two jobs, and one left evidence", {"sbatch a.sh", "sbatch b.sh"}, {.processes = 1}, 2},
   };
   for (const EvidenceRow& row : rows) {
     std::vector<StartsElsewhere> commands;

@@ -169,6 +169,7 @@ class CommandWatch {
 
   /// Takes the command itself, which may have ended before the first look.
   void begin(int pid) {
+    descendants_.insert({pid, start_ticks(pid)});
     note_elsewhere({.pid = pid}, {pid, start_ticks(pid)}, command_.command.arguments);
   }
 
@@ -176,10 +177,13 @@ class CommandWatch {
   std::vector<record::StartedElsewhere> elsewhere() const {
     EvidenceElsewhere evidence;
     std::set<std::string> hosts;
+    std::set<std::int64_t> parents = {getpid()};
+    for (const auto& [pid, ticks] : descendants_) parents.insert(pid);
     for (const ProbeLook& probe : look_at_probes(command_.folder / record::kProbeFolder)) {
       if (probe.host != host_)
         hosts.insert(probe.host);
-      else if (!descendants_.contains({probe.pid, probe.start_ticks}))
+      else if (!descendants_.contains({probe.pid, probe.start_ticks}) &&
+               !parents.contains(probe.parent))  // it may have ended between two looks
         ++evidence.processes;
     }
     evidence.hosts = hosts.size();
