@@ -167,8 +167,8 @@ constexpr std::array kVerbs = {
          .details =
              "Of a case that ran: by its times with and without graphs, or if it is eager by "
              "the share of a step in which the GPU works and by the length of its kernels. "
-             "Of a watched run: by what the probe saw (watch --profile full with "
-             "GRAPHPROOF_PROBE_DEVICE_TIME=1). Exit code 4 if what decides was not measured.",
+             "Of a watched run: by what the probe saw (watch --profile full). Exit code 4 if "
+             "what decides was not measured.",
          .example = "graphproof advise latest/3f2a",
          .declare = declare_advise},
     Verb{.name = "bundle",

@@ -129,8 +129,8 @@ record::ExitCode execute_watch(const WatchOptions& options, Surroundings& surrou
 Action declare_watch(CLI::App& app) {
   const auto options = std::make_shared<WatchOptions>();
   app.add_option("--profile", options->profile,
-                 "full also follows each block that PyTorch's allocator is given back; it costs "
-                 "speed (default: quick)")
+                 "full also measures the time of the device and follows each block that PyTorch's "
+                 "allocator is given back; it costs speed (default: quick)")
       ->type_name("quick|full");
   app.add_option("--graph-share", options->graph_share,
                  "fail if less than this share of the kernels (0 to 1) runs in graphs")
