@@ -41,12 +41,18 @@ std::optional<int> status_of_ended(int pid, std::int64_t began_ticks);
 /// The command line of a process, at most 200 bytes of it; its name where it has none.
 std::string command_line_of(const Process& process);
 
+/// The words of the command line of a process; empty where it is gone.
+std::vector<std::string> words_of(int pid);
+
 /// How a process that left no evidence uses CUDA.
 struct CudaUse {
-  bool has_driver = false;               ///< has libcuda.so.1 loaded
-  bool has_probe = false;                ///< has the probe loaded
-  bool has_device = false;               ///< has a device of the driver open
-  bool forked = false;                   ///< has the file of another process's probe mapped
+  bool has_driver = false;    ///< has libcuda.so.1 loaded
+  bool has_probe = false;     ///< has the probe loaded
+  bool has_device = false;    ///< has a device of the driver open
+  bool forked = false;        ///< has the file of another process's probe mapped
+  bool other_mounts = false;  ///< sees other mounts than the launcher, as in a container
+  /// The user that it runs as, where this user may not see what it has loaded.
+  std::optional<std::int64_t> other_user;
   std::optional<std::string> injection;  ///< CUDA_INJECTION64_PATH with which it began
   std::optional<std::string> hidden;     ///< of the probe and its folder, what it does not see
 };
@@ -59,8 +65,17 @@ CudaUse cuda_use(int pid, const std::filesystem::path& probe,
 /// Nothing if all exist there, or where it cannot be looked at.
 std::optional<std::string> hidden_from(int pid, const std::vector<std::filesystem::path>& paths);
 
-/// Why there is no evidence of such a process; empty if none is missing: it did not initialise CUDA
-/// or is a forked child, in which CUDA cannot be used. `probe` is the path that the launcher set.
-std::string why_unwatched(const CudaUse& use, const std::string& probe);
+/// What keeps a process from leaving evidence.
+struct Unwatched {
+  std::string why;   ///< empty if nothing is missing
+  std::string next;  ///< what makes it watched
+};
+/// Nothing is missing of a process that did not initialise CUDA or is a forked child, in which CUDA
+/// cannot be used. `probe` is the path that the launcher set, `container` the options by which a
+/// container gets the probe.
+Unwatched why_unwatched(const CudaUse& use, const std::string& probe, const std::string& container);
+
+/// Whether a program that becomes another user, or helps to, is known to use no CUDA itself.
+bool uses_no_cuda(const std::string& name);
 
 }  // namespace graphproof::launcher

@@ -58,6 +58,12 @@ TEST(UnwatchedProcess, IsNamedWithItsReasonUnlessNothingIsMissing) {
        {.has_driver = true, .has_probe = true, .injection = probe, .hidden = "/runs/1/probe"},
        "/runs/1/probe does not exist where it runs"},
       {"its environment was cleared", {.has_driver = true}, "without CUDA_INJECTION64_PATH"},
+      {"a container did not get the environment",
+       {.has_driver = true, .other_mounts = true},
+       "its environment was not handed on"},
+      {"another user's, whom the launcher may not look at",
+       {.other_user = 0},
+       "it runs as user 0, so whether it uses CUDA cannot be seen"},
       {"another library was injected",
        {.has_driver = true, .injection = "/opt/nsys.so"},
        "CUDA_INJECTION64_PATH=/opt/nsys.so"},
@@ -66,8 +72,9 @@ TEST(UnwatchedProcess, IsNamedWithItsReasonUnlessNothingIsMissing) {
        "it changed CUDA_INJECTION64_PATH itself"},
   };
   for (const UseRow& row : rows) {
-    const std::string why = why_unwatched(row.use, probe);
+    const auto [why, next] = why_unwatched(row.use, probe, "-e CUDA_INJECTION64_PATH");
     EXPECT_EQ(why.empty(), std::string(row.why).empty()) << row.name << ": " << why;
+    EXPECT_EQ(why.empty(), next.empty()) << row.name << ": " << next;
     EXPECT_NE(why.find(row.why), std::string::npos) << row.name << ": " << why;
   }
 }
@@ -94,6 +101,20 @@ TEST(CudaUse, IsSeenByWhatAProcessHasMapped) {
   EXPECT_FALSE(use().forked);
   map_file(probes / "node1.4711.probe");
   EXPECT_TRUE(use().forked);
+}
+
+TEST(CudaUse, OfAnotherUsersProcessIsNotKnown) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can become another user";
+  const pid_t child = fork();
+  if (child == 0) {
+    const bool another = setresgid(65534, 65534, 65534) == 0 && setresuid(65534, 65534, 65534) == 0;
+    const CudaUse use = cuda_use(getppid(), "/probe.so", "/probes");
+    const CudaUse own = cuda_use(getpid(), "/probe.so", "/probes");
+    _exit(another && use.other_user == 0 && !use.has_driver && !own.other_user ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
 }
 
 TEST(CudaUse, NamesWhatAProcessDoesNotSee) {

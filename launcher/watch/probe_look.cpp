@@ -51,6 +51,7 @@ std::optional<ProbeLook> look_at(const std::filesystem::path& file) {
                  .host = text_of(header.host),
                  .pid = header.pid,
                  .start_ticks = header.process_start_ticks,
+                 .parent = header.parent_pid,
                  .state = header.state};
   const std::uint64_t begin = std::max<std::uint64_t>(header.header_bytes, sizeof header);
   const std::uint64_t end = std::min<std::uint64_t>(begin + header.committed, bytes.size());

@@ -24,6 +24,7 @@ struct ProbeLook {
   std::string name;  ///< of the file, without the ending
   std::string host;
   std::int64_t pid = 0, start_ticks = 0;  ///< together they name one process of its host
+  std::int64_t parent = 0;                ///< process id, when the probe started
   record::probe_file::State state = record::probe_file::State::watching;
   /// Of everything that is written but the counts of repeated events: while a capture is open these
   /// count the queries of a thread that polls, such as the watchdog of PyTorch, for as long as it

@@ -30,6 +30,7 @@ struct Written {
     std::memcpy(header.magic, layout::kMagic.data(), sizeof header.magic);
     header.header_bytes = sizeof header;
     header.pid = 4711;
+    header.parent_pid = 4700;
     header.process_start_ticks = 99;
     std::strcpy(header.host, "node1");
     thread.tid = 4712;
@@ -66,6 +67,7 @@ TEST_F(ProbeLookTest, NamesTheProcessAndTheDriverCallThatHasNotReturned) {
   EXPECT_EQ(look.name, "node1.4711");
   EXPECT_EQ(look.host, "node1");
   EXPECT_EQ(look.pid, 4711);
+  EXPECT_EQ(look.parent, 4700);
   EXPECT_EQ(look.start_ticks, 99);
   ASSERT_EQ(look.open_calls.size(), 1u);
   EXPECT_EQ(look.open_calls[0].call, "cuStreamSynchronize");

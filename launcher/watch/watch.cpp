@@ -247,6 +247,7 @@ PreparedWatch prepare_watch(const WatchRequest& request) {
   run.cupti = request.cupti;
   run.started = utc_text(now);
   run.expected_graph_share = request.graph_share;
+  if (!request.without_cuda.empty()) run.without_cuda = request.without_cuda;
   if (request.against) take_earlier(*request.against, run);
   run.versions = {{"linux", kernel_release()}};
   prepared.folder = create_run_folder(request.runs, request.run_dir, run.id);
@@ -263,7 +264,12 @@ PreparedWatch prepare_watch(const WatchRequest& request) {
   run.notes = std::move(environment.notes);
   prepared.variables = std::move(environment.variables);
   prepared.output_to_error = request.output_to_error;
-  if (request.command.empty()) run.ending = "attached";
+  if (request.command.empty()) {
+    run.ending = "attached";
+    run.notes.push_back(
+        "processes without the variables: what was started by hand was not looked at, so a process "
+        "that used CUDA without them is not known");
+  }
   write_run(prepared.folder, run);
   return prepared;
 }
@@ -278,6 +284,8 @@ reports::WatchedReport watch(PreparedWatch watch, const fs::path& judge_program,
                        .probe = watch.variables.at("CUDA_INJECTION64_PATH"),
                        .hang_after_ms = hang_after_ms,
                        .output_to_error = watch.output_to_error,
+                       .container_options = container_options(watch.variables, watch.folder),
+                       .without_cuda = watch.run.without_cuda.value_or(std::vector<std::string>{}),
                        .notice = notice},
                       watch.run);
   if (look_at_probes(watch.folder / record::kProbeFolder).empty() && !has_gpu())

@@ -23,6 +23,7 @@ struct WatchRequest {
   bool cupti = true;
   std::optional<double> graph_share;             ///< the smallest share that is asked for, 0 to 1
   std::optional<std::filesystem::path> against;  ///< the folder of an earlier watched run
+  std::vector<std::string> without_cuda;         ///< programs that start nothing that uses CUDA
   std::filesystem::path programs;                ///< the folder of the probe and the judge
   bool output_to_error = false;  ///< the command's standard output goes to standard error
 };

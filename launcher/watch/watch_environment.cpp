@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 namespace graphproof::launcher {
 namespace {
@@ -41,6 +42,25 @@ void hand_on_by_open_mpi(const Environment& own, const std::vector<std::string>&
         "processes on other hosts: the command names the variables that mpirun hands on, and ours "
         "are not among them; add" +
         options);
+}
+
+/// In quotes for a shell.
+std::string quoted(std::string value) {
+  for (std::size_t at = 0; (at = value.find('\'', at)) != std::string::npos; at += 4)
+    value.replace(at, 1, "'\\''");
+  return "'" + value + "'";
+}
+
+/// The folders that a container needs under the same paths, each after `option`: that of the probe
+/// for reading, that of the run for writing.
+std::string folders_of(const Environment& variables, const std::filesystem::path& folder,
+                       const std::string& option) {
+  const std::filesystem::path probe =
+      std::filesystem::path(value_of(variables, kInjection)).parent_path();
+  const auto bound = [&](const std::filesystem::path& path, const char* how) {
+    return option + quoted(path.string() + ":" + path.string() + how) + " ";
+  };
+  return bound(probe, ":ro") + bound(folder, "");
 }
 
 }  // namespace
@@ -87,15 +107,39 @@ WatchEnvironment watch_environment(const Environment& own, const WatchSettings& 
   return made;
 }
 
-std::string export_lines(const Environment& variables) {
-  std::string lines;
-  for (const auto& [name, value] : variables) {
-    std::string quoted = value;
-    for (std::size_t at = 0; (at = quoted.find('\'', at)) != std::string::npos; at += 4)
-      quoted.replace(at, 1, "'\\''");
-    lines += "export " + name + "='" + quoted + "'\n";
-  }
-  return lines;
+std::optional<EnvironmentForm> environment_form(std::string_view name) {
+  constexpr std::pair<std::string_view, EnvironmentForm> kForms[] = {
+      {"shell", EnvironmentForm::shell},
+      {"env", EnvironmentForm::env},
+      {"docker", EnvironmentForm::docker},
+      {"apptainer", EnvironmentForm::apptainer}};
+  for (const auto& [known, form] : kForms)
+    if (known == name) return form;
+  return std::nullopt;
+}
+
+std::string in_form(EnvironmentForm form, const Environment& variables,
+                    const std::filesystem::path& folder) {
+  const bool lines = form == EnvironmentForm::shell;
+  const std::string before = lines                                ? "export "
+                             : form == EnvironmentForm::docker    ? "-e "
+                             : form == EnvironmentForm::apptainer ? "--env "
+                                                                  : "";
+  std::string text = form == EnvironmentForm::env ? "env " : "";
+  for (const auto& [name, value] : variables)
+    text += before + name + "=" + quoted(value) + (lines ? "\n" : " ");
+  if (form == EnvironmentForm::docker) text += folders_of(variables, folder, "-v ");
+  if (form == EnvironmentForm::apptainer) text += folders_of(variables, folder, "--bind ");
+  if (text.ends_with(' ')) text.back() = '\n';
+  return text;
+}
+
+std::string container_options(const Environment& variables, const std::filesystem::path& folder) {
+  std::string text;
+  for (const auto& [name, value] : variables) text += "-e " + name + " ";
+  text += folders_of(variables, folder, "-v ");
+  text.pop_back();
+  return text;
 }
 
 }  // namespace graphproof::launcher

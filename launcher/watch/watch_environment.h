@@ -3,7 +3,9 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "launcher/host/child.h"
@@ -33,7 +35,21 @@ struct WatchEnvironment {
 /// says which to add.
 WatchEnvironment watch_environment(const Environment& own, const WatchSettings& settings);
 
-/// "export NAME='value'" for each variable, for a shell.
-std::string export_lines(const Environment& variables);
+/// How --attach-only writes the variables.
+enum class EnvironmentForm {
+  shell,      ///< lines for a shell: export NAME='value'
+  env,        ///< words before a command: env NAME='value' ..., as for ssh and sudo
+  docker,     ///< options of docker run and podman run, with the folders
+  apptainer,  ///< options of apptainer exec and singularity exec, with the folders
+};
+/// Nothing if there is no such form.
+std::optional<EnvironmentForm> environment_form(std::string_view name);
+
+/// The variables in this form, quoted for a shell, with a line's end. `folder` is that of the run.
+std::string in_form(EnvironmentForm form, const Environment& variables,
+                    const std::filesystem::path& folder);
+
+/// The options of docker for a command that has the variables: it hands their values on.
+std::string container_options(const Environment& variables, const std::filesystem::path& folder);
 
 }  // namespace graphproof::launcher

@@ -95,8 +95,25 @@ TEST(WatchEnvironment, OpenMpiHandsOursOnUnlessTheUserNamesSome) {
   EXPECT_FALSE(watch_environment({}, settings).variables.contains(kList));
 }
 
-TEST(WatchEnvironment, ExportLinesAreQuotedForAShell) {
-  EXPECT_EQ(export_lines({{"A", "it's"}, {"B", "$x"}}), "export A='it'\\''s'\nexport B='$x'\n");
+TEST(WatchEnvironment, EachFormIsQuotedForAShell) {
+  const Environment variables = {{"A", "it's"}, {"CUDA_INJECTION64_PATH", "/bin x/probe.so"}};
+  const std::pair<const char*, const char*> rows[] = {
+      {"shell", "export A='it'\\''s'\nexport CUDA_INJECTION64_PATH='/bin x/probe.so'\n"},
+      {"env", "env A='it'\\''s' CUDA_INJECTION64_PATH='/bin x/probe.so'\n"},
+      {"docker",
+       "-e A='it'\\''s' -e CUDA_INJECTION64_PATH='/bin x/probe.so' -v '/bin x:/bin x:ro' -v "
+       "'/runs/1:/runs/1'\n"},
+      {"apptainer",
+       "--env A='it'\\''s' --env CUDA_INJECTION64_PATH='/bin x/probe.so' --bind "
+       "'/bin x:/bin x:ro' --bind '/runs/1:/runs/1'\n"}};
+  for (const auto& [name, text] : rows) {
+    const auto form = environment_form(name);
+    ASSERT_TRUE(form) << name;
+    EXPECT_EQ(in_form(*form, variables, "/runs/1"), text) << name;
+  }
+  EXPECT_FALSE(environment_form("fish"));
+  EXPECT_EQ(container_options(variables, "/runs/1"),
+            "-e A -e CUDA_INJECTION64_PATH -v '/bin x:/bin x:ro' -v '/runs/1:/runs/1'");
 }
 
 }  // namespace

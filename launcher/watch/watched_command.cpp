@@ -27,6 +27,7 @@
 #include "launcher/watch/probe_look.h"
 #include "launcher/watch/process_ends.h"
 #include "launcher/watch/python_stacks.h"
+#include "launcher/watch/started_elsewhere.h"
 #include "reports/record/text/file.h"
 #include "reports/record/text/printable.h"
 
@@ -38,8 +39,9 @@ using std::chrono::milliseconds;
 
 // A look reads /proc of every process of the host and the files of the probes. Where that takes
 // long, looks are rarer, so that the launcher uses little of the cores that the command computes
-// on.
-constexpr std::int64_t kLook_ms = 1000, kPausePerLook = 20;
+// on. A process that uses CUDA without the probe is noticed if it lives until a look; the start of
+// CUDA alone takes about as long as from one look to the next.
+constexpr std::int64_t kLook_ms = 250, kPausePerLook = 20;
 // A shorter time until a hang needs more looks, but never more than these.
 constexpr std::int64_t kShortestLook_ms = 50;
 constexpr int kLooksUntilHang = 20;
@@ -48,6 +50,7 @@ constexpr milliseconds kWait{200}, kEndingStep{25};
 constexpr std::int64_t kEndOfOthers_ms = 10'000;
 // Of a command that leaves a process for each of many files, the first few tell enough.
 constexpr std::size_t kListedProcesses = 50;
+constexpr std::size_t kShownCommand = 200;
 
 double monotonic_seconds() {
   timespec time{};
@@ -164,7 +167,37 @@ class CommandWatch {
     return hosts;
   }
 
-  /// Processes that used CUDA at some look and have left no evidence by now.
+  /// Takes the command itself, which may have ended before the first look.
+  void begin(int pid) {
+    descendants_.insert({pid, start_ticks(pid)});
+    note_elsewhere({.pid = pid}, {pid, start_ticks(pid)}, command_.command.arguments);
+  }
+
+  /// Commands whose programs run where no evidence came from by now.
+  std::vector<record::StartedElsewhere> elsewhere() const {
+    EvidenceElsewhere evidence;
+    std::set<std::string> hosts;
+    std::set<std::int64_t> parents = {getpid()};
+    for (const auto& [pid, ticks] : descendants_) parents.insert(pid);
+    for (const ProbeLook& probe : look_at_probes(command_.folder / record::kProbeFolder)) {
+      if (probe.host != host_)
+        hosts.insert(probe.host);
+      else if (!descendants_.contains({probe.pid, probe.start_ticks}) &&
+               !parents.contains(probe.parent))  // it may have ended between two looks
+        ++evidence.processes;
+    }
+    evidence.hosts = hosts.size();
+    std::vector<StartsElsewhere> commands;
+    for (const auto& [key, one] : elsewhere_) commands.push_back(one.first);
+    const std::vector<StartsElsewhere> without = without_evidence(commands, evidence);
+    std::vector<record::StartedElsewhere> list;
+    for (const auto& [key, one] : elsewhere_)
+      if (std::ranges::find(without, one.first) != without.end() && list.size() < kListedProcesses)
+        list.push_back(one.second);
+    return list;
+  }
+
+  /// Processes that used CUDA at some look, or may have, and have left no evidence by now.
   std::vector<record::UnwatchedProcess> unwatched() const {
     std::set<ProcessKey> have;
     for (const ProbeLook& probe : look_at_probes(command_.folder / record::kProbeFolder))
@@ -188,6 +221,8 @@ class CommandWatch {
     for (const Process& process : Descendants().of(0, "", 0)) {
       const ProcessKey key{process.pid, start_ticks(process.pid)};
       running_.insert(key);
+      descendants_.insert(key);
+      note_elsewhere(process, key, words_of(process.pid));
       const auto found = watched.find(key);
       const ProbeLook* probe = found == watched.end() ? nullptr : found->second;
       activities.push_back(activity_of(process, key, probe));
@@ -242,12 +277,54 @@ class CommandWatch {
   void look_for_cuda(const Process& process, const ProcessKey& key) {
     const CudaUse use =
         cuda_use(process.pid, command_.probe, command_.folder / record::kProbeFolder);
-    const std::string why = why_unwatched(use, command_.probe);
-    if (!why.empty())
-      unwatched_[key] = {.pid = process.pid,
-                         .command = record::printable(command_line_of(process)),
-                         .why = why,
-                         .hidden = use.hidden};
+    const Unwatched missing = why_unwatched(use, command_.probe, command_.container_options);
+    if (missing.why.empty()) return;
+    if (use.other_user && (uses_no_cuda(process.command) || said_without_cuda(process.command)))
+      return;
+    unwatched_[key] = {
+        .pid = process.pid,
+        .command = record::printable(command_line_of(process)),
+        .why = missing.why,
+        .hidden = use.hidden,
+        .next = missing.next + (use.other_user ? without_cuda_of(process.command) : "")};
+  }
+
+  bool said_without_cuda(const std::string& program) const {
+    return std::ranges::find(command_.without_cuda, program) != command_.without_cuda.end();
+  }
+  static std::string without_cuda_of(const std::string& program) {
+    return "; if it uses no CUDA, add --without-cuda " + record::printable(program);
+  }
+
+  /// Says at once, and keeps for the end, that a command starts programs where the probe does not
+  /// follow.
+  void note_elsewhere(const Process& process, const ProcessKey& key,
+                      const std::vector<std::string>& words) {
+    if (elsewhere_.contains(key)) return;
+    const std::optional<StartsElsewhere> found = starts_elsewhere(words);
+    if (!found) return;
+    const std::string program = found->by.substr(0, found->by.find(' '));
+    // Some of these commands run a second process of their own.
+    for (const auto& [other, one] : elsewhere_)
+      if (other.first == process.parent) return;
+    if (said_without_cuda(program)) return;
+    std::string line;
+    for (const std::string& word : words) line += (line.empty() ? "" : " ") + word;
+    const record::StartedElsewhere& kept =
+        elsewhere_
+            .try_emplace(key, *found,
+                         record::StartedElsewhere{
+                             .pid = process.pid,
+                             .command = record::printable(line.substr(0, kShownCommand)),
+                             .by = found->by,
+                             .next = how_to_watch(*found, command_.container_options) +
+                                     without_cuda_of(program)})
+            .first->second.second;
+    if (command_.notice && !found->hands_probe_on && !found->by_a_launcher &&
+        told_.insert(found->by).second)
+      command_.notice("process " + std::to_string(kept.pid) + " (" + kept.command +
+                      ") starts programs where the probe does not follow; to watch them, " +
+                      kept.next);
   }
 
   const WatchedCommand& command_;
@@ -257,7 +334,10 @@ class CommandWatch {
   std::int64_t next_ms_ = 0;
   std::vector<ProbeLook> probes_;
   std::set<ProcessKey> running_;
+  std::set<ProcessKey> descendants_;  ///< at any look
   std::map<ProcessKey, record::UnwatchedProcess> unwatched_;
+  std::map<ProcessKey, std::pair<StartsElsewhere, record::StartedElsewhere>> elsewhere_;
+  std::set<std::string> told_;  ///< kinds of such commands that a notice has named
   ProcessEnds ends_;
   std::vector<int> descriptors_;
   std::vector<record::SignalledProcess> signalled_;
@@ -382,6 +462,7 @@ void run_watched_command(const WatchedCommand& command, record::WatchedRun& run)
     return;
   }
   CommandWatch looks(command, begin);
+  looks.begin(child->pid());
   End end;
   try {
     end = wait_for_end(command, *child, signals, looks);
@@ -403,6 +484,7 @@ void run_watched_command(const WatchedCommand& command, record::WatchedRun& run)
   end_processes(end.exit.has_value(), *child, run);
   end_others(end.exit.has_value(), looks, run);
   run.unwatched = looks.unwatched();
+  if (auto elsewhere = looks.elsewhere(); !elsewhere.empty()) run.elsewhere = std::move(elsewhere);
   set_exit(end.exit ? end.exit : child->poll(), run);
   if (end.hung)
     run.ending = "hung";

@@ -35,6 +35,10 @@ struct WatchedSrunTest : testing::Test {
 
   /// Watches a line of shell that every task of two nodes runs.
   record::WatchedRun watch(const std::string& script) {
+    return watch(
+        std::vector<std::string>{"srun", "-N2", "--ntasks-per-node=1", "sh", "-c", script});
+  }
+  record::WatchedRun watch(std::vector<std::string> words) {
     const pid_t pid = fork();
     if (pid == 0) {
       Environment environment = slurm->environment();
@@ -43,13 +47,12 @@ struct WatchedSrunTest : testing::Test {
           fs::path(std::getenv("GRAPHPROOF_BIN")).parent_path() / "tests/graphproof_fake_watched";
       environment["FAKE"] = fake;
       record::WatchedRun run{.id = "test", .folder = "/", .host = "here", .started = "now"};
-      run_watched_command(
-          {.command = {{"srun", "-N2", "--ntasks-per-node=1", "sh", "-c", script}, environment},
-           .folder = scratch.path(),
-           .probe = "/probe",
-           .hang_after_ms = 3000,
-           .notice = {}},
-          run);
+      run_watched_command({.command = {std::move(words), environment},
+                           .folder = scratch.path(),
+                           .probe = "/probe",
+                           .hang_after_ms = 3000,
+                           .notice = {}},
+                          run);
       record::write_json(scratch.path() / "run.json", record::to_json(run));
       _exit(0);
     }
@@ -118,7 +121,7 @@ TEST_F(WatchedSrunTest, LinesThatAreSetByHandWatchTheTasksOfEveryNode) {
                                                 .runs = scratch.path() / "runs",
                                                 .run_dir = (scratch.path() / "attached").string(),
                                                 .programs = programs});
-  std::ofstream(lines) << export_lines(prepared.variables);
+  std::ofstream(lines) << in_form(EnvironmentForm::shell, prepared.variables, prepared.folder);
   const fs::path fake =
       fs::path(std::getenv("GRAPHPROOF_BIN")).parent_path() / "tests/graphproof_fake_watched";
   slurm->command({"srun", "--export=NONE", "-N2", "--ntasks-per-node=1", "/bin/sh", "-c",
@@ -128,6 +131,32 @@ TEST_F(WatchedSrunTest, LinesThatAreSetByHandWatchTheTasksOfEveryNode) {
   for (const ProbeLook& probe : look_at_probes(prepared.folder / record::kProbeFolder))
     hosts.insert(probe.host);
   EXPECT_EQ(hosts, (std::set<std::string>{"n1", "n2"}));
+}
+
+/// The tasks begin without the variables, so nothing of them is seen.
+TEST_F(WatchedSrunTest, TasksWithoutTheEnvironmentAreNamed) {
+  const record::WatchedRun run =
+      watch({"srun", "--export=NONE", "-N2", "--ntasks-per-node=1", "/bin/sh", "-c", "true"});
+  EXPECT_EQ(run.exit_code, 0);
+  ASSERT_TRUE(run.elsewhere);
+  EXPECT_EQ(run.elsewhere->at(0).by, "srun --export=NONE");
+  EXPECT_NE(run.elsewhere->at(0).next.find("--export=ALL"), std::string::npos);
+}
+
+TEST_F(WatchedSrunTest, AJobOfSbatchIsWatchedIfItEndsBeforeTheCommand) {
+  const auto job = [&](const char* script) {
+    return watch({"sbatch", "--wait", "--output=/dev/null", "--wrap", script});
+  };
+  const record::WatchedRun watched = job("exec $FAKE exit 0");
+  EXPECT_EQ(watched.exit_code, 0);
+  EXPECT_FALSE(watched.elsewhere);
+  EXPECT_EQ(look_at_probes(probes).size(), 1u);
+  fs::remove_all(probes);
+  fs::create_directories(probes);
+  const record::WatchedRun unseen = job("true");
+  EXPECT_EQ(unseen.exit_code, 0);
+  ASSERT_TRUE(unseen.elsewhere) << "whether the job used CUDA is not known";
+  EXPECT_EQ(unseen.elsewhere->at(0).by, "sbatch");
 }
 
 TEST_F(WatchedSrunTest, OneOfTwoTasksThatComputesIsNoHang) {

@@ -255,7 +255,7 @@ Advice advise(const record::WatchedRun& run, const record::WatchedChecks& checks
   if (advice.answer == "unknown")
     advice.next =
         "watch it again with what measures the device, for some steps: "
-        "GRAPHPROOF_PROBE_DEVICE_TIME=1 graphproof watch --profile full -- COMMAND";
+        "graphproof watch --profile full -- COMMAND";
   return advice;
 }
 

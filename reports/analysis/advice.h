@@ -47,8 +47,7 @@ struct Advice {
 /// shared a GPU.
 Advice advise(const RunResult& run, const CaseResult& one);
 
-/// Of a watched run that was judged. Only the profile full with GRAPHPROOF_PROBE_DEVICE_TIME=1
-/// measures the device.
+/// Of a watched run that was judged. Only the profile full measures the device.
 Advice advise(const record::WatchedRun& run, const record::WatchedChecks& checks);
 
 std::string advice_text(const Advice& advice);

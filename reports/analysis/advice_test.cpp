@@ -117,7 +117,7 @@ TEST(Advice, AWatchedRunIsJudgedByItsWindowOfTheDevice) {
   run.profile = "quick";
   const Advice quick = advise(run, {.figures = {{"graph_share", 0.5}}});
   EXPECT_EQ(quick.answer, "unknown");
-  EXPECT_NE(quick.next.find("GRAPHPROOF_PROBE_DEVICE_TIME=1"), std::string::npos);
+  EXPECT_NE(quick.next.find("watch --profile full"), std::string::npos);
   EXPECT_EQ(quick.missing.size(), 2u);
   run.command = {"torchrun", "pretrain_gpt.py"};
   EXPECT_NE(advise(run, {.figures = waiting}).api.find("Megatron"), std::string::npos);

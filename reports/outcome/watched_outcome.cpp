@@ -88,22 +88,74 @@ std::string failed_text(const std::vector<record::Failing>& failing) {
   return text;
 }
 
-/// What of the job could not be seen at all.
-std::optional<record::Message> gap_of(const WatchedRun& run, const record::WatchedChecks& checks) {
-  for (const record::UnwatchedProcess& one : run.unwatched) {
-    if (!one.hidden) continue;
+/// A process that left no evidence, in the order of what is known of it: one of which something
+/// hides the probe, one that has loaded the driver, one that may have.
+std::optional<record::Message> unwatched_gap(const WatchedRun& run) {
+  if (run.unwatched.empty()) return std::nullopt;
+  const auto hidden = std::ranges::find_if(
+      run.unwatched, [](const record::UnwatchedProcess& one) { return one.hidden.has_value(); });
+  const record::UnwatchedProcess& one =
+      hidden == run.unwatched.end() ? run.unwatched.front() : *hidden;
+  const std::string who = "process " + std::to_string(one.pid) + " (" + one.command + ")";
+  if (one.hidden)
     return record::Message{
-        .what = "process " + std::to_string(one.pid) + " (" + one.command +
-                ") ran without the probe or its folder",
+        .what = who + " ran without the probe or its folder",
         .got = *one.hidden + " does not exist where it runs, such as in a container",
         .want = "the probe and the folder of the run under the same paths there",
         .why =
             "CUDA says nothing of a library that it does not find, so nothing of this process "
             "was seen",
-        .next =
+        .next = one.next.value_or(
             "give the container the folder of the probe and that of the run (docker -v DIR:DIR, "
-            "apptainer --bind DIR), or start graphproof watch inside it"};
-  }
+            "apptainer --bind DIR), or start graphproof watch inside it")};
+  const std::size_t others = run.unwatched.size() - 1;
+  return record::Message{
+      .what = who + " was not watched",
+      .got = one.why +
+             (others == 0
+                  ? ""
+                  : "; " + counted(static_cast<int>(others), "more process", "more processes") +
+                        " likewise"),
+      .want = "the probe in each process of the command that uses CUDA",
+      .why = "nothing of this process was seen, so the command as a whole cannot pass",
+      .next = one.next.value_or("let it begin with the variables that graphproof watch sets")};
+}
+
+/// A command whose programs run where nothing was seen.
+std::optional<record::Message> elsewhere_gap(const WatchedRun& run) {
+  if (!run.elsewhere || run.elsewhere->empty()) return std::nullopt;
+  const record::StartedElsewhere& one = run.elsewhere->front();
+  return record::Message{
+      .what = "process " + std::to_string(one.pid) + " (" + one.command +
+              ") started programs where the probe did not follow",
+      .got = "no evidence from where " + one.by + " starts them",
+      .want = "evidence of each program that uses CUDA",
+      .why =
+          "they do not descend from the command or do not have its environment, so whether they "
+          "used CUDA was not seen",
+      .next = one.next};
+}
+
+/// Of how many processes the driver calls were not seen.
+int without_driver_calls(const record::WatchedChecks& checks) {
+  const auto unseen = checks.figures.find("processes_without_driver_calls");
+  return unseen == checks.figures.end() ? 0 : static_cast<int>(unseen->second);
+}
+
+/// What of the job could not be seen at all.
+std::optional<record::Message> gap_of(const WatchedRun& run, const record::WatchedChecks& checks) {
+  if (auto gap = unwatched_gap(run)) return gap;
+  if (auto gap = elsewhere_gap(run)) return gap;
+  if (const int unseen = without_driver_calls(checks); unseen > 0)
+    return record::Message{
+        .what = "the driver calls of " + counted(unseen, "process", "processes") + " were not seen",
+        .got = run.cupti ? "CUPTI was not there for the probe, as the notes say"
+                         : "--no-cupti leaves CUPTI to the program",
+        .want = "the driver calls of each process that uses CUDA",
+        .why = "which graphs such a process made and launched is not known",
+        .next =
+            "run it once without the other tool or profiler, with CUPTI of its CUDA installed, "
+            "and without --no-cupti"};
   const auto missing = checks.figures.find("ranks_without_evidence");
   if (missing == checks.figures.end()) return std::nullopt;
   return record::Message{
@@ -118,10 +170,14 @@ std::optional<record::Message> gap_of(const WatchedRun& run, const record::Watch
 
 /// Why there is no evidence of any process.
 std::string nothing_watched(const WatchedRun& run) {
-  if (run.unwatched.empty()) return "no process of the command made a CUDA context";
+  if (run.unwatched.empty())
+    return std::string("no process of the command made a CUDA context") +
+           (run.elsewhere && !run.elsewhere->empty()
+                ? ", and what " + run.elsewhere->front().by + " started was not seen"
+                : "");
   return "no process left evidence; " +
-         counted(static_cast<int>(run.unwatched.size()), "process", "processes") +
-         " used CUDA without being watched, the first is " + run.unwatched.front().command + ": " +
+         counted(static_cast<int>(run.unwatched.size()), "process was", "processes were") +
+         " not watched, the first is " + run.unwatched.front().command + ": " +
          run.unwatched.front().why;
 }
 
@@ -129,6 +185,10 @@ std::string nothing_watched(const WatchedRun& run) {
 std::string nothing_judged(const WatchedRun& run, const record::WatchedChecks& checks,
                            const CheckCounts& counts, int processes) {
   if (processes == 0) return nothing_watched(run);
+  if (const int unseen = without_driver_calls(checks); checks.graphs.empty() && unseen > 0)
+    return counted(processes, "process", "processes") +
+           " used CUDA, and no CUDA graph is known; the driver calls of " + std::to_string(unseen) +
+           " of them were not seen";
   if (checks.graphs.empty())
     return counted(processes, "process", "processes") + " used CUDA, and none made a CUDA graph";
   if (counts.pass == 0) return "no check had the evidence that it needs";

@@ -30,6 +30,15 @@ WatchedRun with_an_unwatched_process() {
   return run;
 }
 
+WatchedRun with_programs_elsewhere() {
+  WatchedRun run = run_that("exited", 0);
+  run.elsewhere = {{{.pid = 6,
+                     .command = "docker run image",
+                     .by = "docker run",
+                     .next = "hand the variables on"}}};
+  return run;
+}
+
 WatchedRun with_a_hidden_probe() {
   WatchedRun run = run_that("exited", 0);
   run.unwatched = {
@@ -65,6 +74,12 @@ WatchedChecks judged(std::vector<Result> results, int graphs = 1) {
 WatchedChecks with_a_stopped_process() {
   WatchedChecks checks = judged({Result::pass});
   checks.figures["stopped_inside_calls"] = 1;
+  return checks;
+}
+
+WatchedChecks with_driver_calls_unseen(int graphs) {
+  WatchedChecks checks = judged({Result::pass}, graphs);
+  checks.figures["processes_without_driver_calls"] = 1;
   return checks;
 }
 
@@ -115,6 +130,13 @@ const std::vector<Situation>& situations() {
        "it runs"},
       {"a container hid the probe, and a check failed", with_a_hidden_probe(), judged({kFail}), 1,
        "fail", 1, "1 check failed"},
+      {"a profiler holds CUPTI in one of two processes", run_that("exited", 0),
+       with_driver_calls_unseen(1), 2, "unexercised", 4,
+       "the driver calls of 1 process were not seen: CUPTI was not there for the probe"},
+      {"a profiler holds CUPTI in the only process", run_that("exited", 0),
+       with_driver_calls_unseen(0), 1, "unexercised", 4,
+       "1 process used CUDA, and no CUDA graph is known; the driver calls of 1 of them were not "
+       "seen"},
       {"a host does not see the folder of the run", run_that("exited", 0), with_ranks_missing(), 2,
        "unexercised", 4, "a part of the job left no evidence: 2 ranks without evidence"},
       {"the command failed and a check says why", run_that("exited", 1), judged({kFail, kFail}), 1,
@@ -132,7 +154,21 @@ const std::vector<Situation>& situations() {
       {"it ended before a CUDA context", run_that("exited", 0), judged({}, 0), 0, "unexercised", 4,
        "no process of the command made a CUDA context"},
       {"only an unwatched process used CUDA", with_an_unwatched_process(), judged({}, 0), 0,
-       "unexercised", 4, "1 process used CUDA without being watched, the first is worker: no"},
+       "unexercised", 4, "1 process was not watched, the first is worker: no injection path"},
+      {"an unwatched process used CUDA besides a watched one", with_an_unwatched_process(),
+       judged({kPass}), 1, "unexercised", 4,
+       "process 5 (worker) was not watched: no injection path"},
+      {"an unwatched process, and a check failed", with_an_unwatched_process(), judged({kFail}), 1,
+       "fail", 1, "1 check failed"},
+      {"docker started programs besides a watched process", with_programs_elsewhere(),
+       judged({kPass}), 1, "unexercised", 4,
+       "process 6 (docker run image) started programs where the probe did not follow: no evidence "
+       "from where docker run starts them"},
+      {"only docker started programs", with_programs_elsewhere(), judged({}, 0), 0, "unexercised",
+       4,
+       "no process of the command made a CUDA context, and what docker run started was not seen"},
+      {"docker started programs, and a check failed", with_programs_elsewhere(), judged({kFail}), 1,
+       "fail", 1, "1 check failed"},
       {"no graph in any process", run_that("exited", 0), judged({kPass}, 0), 2, "unexercised", 4,
        "2 processes used CUDA, and none made a CUDA graph"},
       {"no check had its evidence", run_that("exited", 0), judged({kUnexercised, kNotApplicable}),
@@ -174,6 +210,9 @@ TEST(WatchedOutcome, FollowsTheTableOfSituations) {
 
 TEST(WatchedOutcome, WhatLeftNoEvidenceIsSaidWithAllThatHelps) {
   for (const auto& [run, checks] : {std::pair(with_a_hidden_probe(), judged({kPass})),
+                                    std::pair(with_an_unwatched_process(), judged({kPass})),
+                                    std::pair(with_programs_elsewhere(), judged({kPass})),
+                                    std::pair(run_that("exited", 0), with_driver_calls_unseen(1)),
                                     std::pair(run_that("exited", 0), with_ranks_missing())}) {
     const WatchedOutcome outcome = watched_outcome(run, checks, 1);
     ASSERT_TRUE(outcome.gap);

@@ -252,7 +252,14 @@ std::vector<std::string> unseen_notes(const WatchedReport& report) {
   std::vector<std::string> notes = report.run.notes;
   for (const record::UnwatchedProcess& one : report.run.unwatched)
     notes.push_back("process " + std::to_string(one.pid) + " (" + one.command +
-                    ") used CUDA and was not watched: " + one.why);
+                    ") was not watched: " + one.why);
+  if (report.run.elsewhere)
+    for (const record::StartedElsewhere& one : *report.run.elsewhere)
+      notes.push_back("process " + std::to_string(one.pid) + " (" + one.command +
+                      ") started programs from which no evidence came");
+  if (report.run.without_cuda)
+    notes.push_back("what these start was not looked for, since --without-cuda names them: " +
+                    joined(*report.run.without_cuda));
   if (report.run.signalled)
     for (const record::SignalledProcess& one : *report.run.signalled)
       notes.push_back("what came after it: " + signalled_text(one));

@@ -78,7 +78,7 @@ TEST(WatchedText, NamesTheFailureTheGraphsTheGapsAndTheEnd) {
         "unexercised  D61.foreign_threads   -     not seen; no CUPTI\n",
         "before a replay of graph 1 of node1.4712: 12.5 x fused_adam, 1.0 x cuEventSynchronize\n",
         "note: NCCL's log is not read: the user set NCCL_DEBUG\n",
-        "note: process 5 (worker) used CUDA and was not watched: it cleared its environment\n",
+        "note: process 5 (worker) was not watched: it cleared its environment\n",
         "note: no training step was seen\n", "\nfail: 1 check failed: D60.host_nodes on rank 1\n",
         "command: exit code 0 after 1:02; 2 processes were watched\n",
         "exit 1 (watched run 20261124-101500-4a1f; "

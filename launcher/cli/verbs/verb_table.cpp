@@ -83,8 +83,8 @@ constexpr std::array kVerbs = {
                     "where the program starts, then judge with --finish. Ctrl-C is passed on to "
                     "the command; once more ends it. Exit code 0: a check passed and none failed. "
                     "1: a check failed, or the command hung. 3: the command failed and no check "
-                    "says why. 4: there was nothing to judge. 5: interrupted. The exit code of the "
-                    "command is printed and recorded.",
+                    "says why. 4: there was nothing to judge, or a part of the command was not "
+                    "seen. 5: interrupted. The exit code of the command is printed and recorded.",
          .example = "graphproof watch -- python3 train.py",
          .declare = declare_watch,
          .takes_words = true},
@@ -167,8 +167,8 @@ constexpr std::array kVerbs = {
          .details =
              "Of a case that ran: by its times with and without graphs, or if it is eager by "
              "the share of a step in which the GPU works and by the length of its kernels. "
-             "Of a watched run: by what the probe saw (watch --profile full with "
-             "GRAPHPROOF_PROBE_DEVICE_TIME=1). Exit code 4 if what decides was not measured.",
+             "Of a watched run: by what the probe saw (watch --profile full). Exit code 4 if "
+             "what decides was not measured.",
          .example = "graphproof advise latest/3f2a",
          .declare = declare_advise},
     Verb{.name = "bundle",

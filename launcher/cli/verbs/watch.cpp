@@ -16,7 +16,8 @@ namespace {
 
 struct WatchOptions {
   std::string profile = "quick", run_dir, finish, against;
-  std::string hang_after = "10m";
+  std::string hang_after = "10m", form = "shell";
+  std::vector<std::string> without_cuda;
   std::optional<double> graph_share;
   bool no_cupti = false, attach_only = false, json = false;
 };
@@ -34,6 +35,12 @@ void check(const WatchOptions& options, const Surroundings& surroundings) {
   if (options.graph_share && (*options.graph_share < 0 || *options.graph_share > 1))
     throw no_value("--graph-share", fmt::format("{}", *options.graph_share), "a share from 0 to 1",
                    "0.9 asks for 90 % of the kernels in graphs");
+  if (!launcher::environment_form(options.form))
+    throw no_value("--form", "`" + options.form + "`", "shell, env, docker or apptainer",
+                   "graphproof watch --attach-only --form docker");
+  if (options.form != "shell" && !options.attach_only)
+    throw no_value("--form without --attach-only", options.form, "both of them",
+                   "graphproof watch --attach-only --form " + options.form);
   if (!options.finish.empty() && !surroundings.words.empty())
     throw no_value("--finish together with a command", surroundings.words.front(), "the run alone",
                    "leave out `--` and what follows it");
@@ -46,19 +53,20 @@ void check(const WatchOptions& options, const Surroundings& surroundings) {
 }
 
 /// Prints the lines for a shell to `out`, so that `eval` takes them, and the rest to `err`.
-record::ExitCode attach(const launcher::WatchRequest& request, bool json,
+record::ExitCode attach(const launcher::WatchRequest& request, const WatchOptions& options,
                         Surroundings& surroundings) {
   launcher::WatchRequest unstarted = request;
   unstarted.command.clear();
   const launcher::PreparedWatch prepared = launcher::prepare_watch(unstarted);
-  if (json)
+  if (options.json)
     surroundings.out << nlohmann::json{{"schema", "graphproof-watched-environment/1"},
                                        {"folder", prepared.folder.string()},
                                        {"environment", prepared.variables}}
                             .dump(2)
                      << "\n";
   else
-    surroundings.out << launcher::export_lines(prepared.variables);
+    surroundings.out << launcher::in_form(*launcher::environment_form(options.form),
+                                          prepared.variables, prepared.folder);
   surroundings.err << fmt::format(
       "Set these where the program starts, on every node; the folder must be the same there: {}\n"
       "When the program has ended: graphproof watch --finish {}\n",
@@ -103,9 +111,10 @@ record::ExitCode execute_watch(const WatchOptions& options, Surroundings& surrou
       .against = options.against.empty() ? std::nullopt
                                          : std::optional(launcher::find_watched_run(
                                                surroundings.runs, options.against)),
+      .without_cuda = options.without_cuda,
       .programs = surroundings.programs,
       .output_to_error = options.json};
-  if (options.attach_only) return attach(request, options.json, surroundings);
+  if (options.attach_only) return attach(request, options, surroundings);
   launcher::check_command(request.command, launcher::own_environment());
   launcher::PreparedWatch prepared = launcher::prepare_watch(request);
   notice("watching; evidence and reports go to " + prepared.folder.string());
@@ -120,8 +129,8 @@ record::ExitCode execute_watch(const WatchOptions& options, Surroundings& surrou
 Action declare_watch(CLI::App& app) {
   const auto options = std::make_shared<WatchOptions>();
   app.add_option("--profile", options->profile,
-                 "full also follows each block that PyTorch's allocator is given back; it costs "
-                 "speed (default: quick)")
+                 "full also measures the time of the device and follows each block that PyTorch's "
+                 "allocator is given back; it costs speed (default: quick)")
       ->type_name("quick|full");
   app.add_option("--graph-share", options->graph_share,
                  "fail if less than this share of the kernels (0 to 1) runs in graphs")
@@ -141,6 +150,15 @@ Action declare_watch(CLI::App& app) {
       ->type_name("DIR");
   app.add_flag("--attach-only", options->attach_only,
                "start nothing; print the lines that make a shell's commands watched");
+  app.add_option("--form", options->form,
+                 "with --attach-only: lines for a shell, words before a command, or options for "
+                 "docker run or apptainer exec (default: shell)")
+      ->type_name("shell|env|docker|apptainer");
+  app.add_option("--without-cuda", options->without_cuda,
+                 "neither this program, such as ssh, nor what it starts uses CUDA, so that what is "
+                 "not seen of it does not count; may be given again")
+      ->type_name("PROGRAM")
+      ->allow_extra_args(false);
   app.add_option("--finish", options->finish, "judge a watched run: after --attach-only, or again")
       ->type_name("RUN");
   app.add_flag("--json", options->json,

@@ -525,6 +525,10 @@ TEST_F(WatchTest, ACommandThatCannotBeStartedIsRefusedBeforeAnythingIsMade) {
        "graphproof watch -- COMMAND... starts one"},
       {{"--against", "r", "--finish", "r"}, "r", "give --against when the run begins"},
       {{"--hang-after", "", "--", "true"}, "``", "a long one never ends"},
+      {{"--attach-only", "--form", "fish"}, "`fish`", "graphproof watch --attach-only --form"},
+      {{"--form", "docker", "--", "true"},
+       "docker",
+       "graphproof watch --attach-only --form docker"},
       {{"--finish", "latest"}, "`latest`", "graphproof watch -- COMMAND... starts one"},
       {{"--finish", "latest", "--", "true"}, "true", "leave out `--`"},
   };
@@ -652,6 +656,86 @@ exit 0
   EXPECT_EQ(run().unwatched[0].hidden, latest() / "probe");
 }
 
+/// Waits until the launcher has looked at both processes, and ends them.
+constexpr const char* kUntilSeen = R"sh(
+followed() { grep -q "^Pid:[[:space:]]*$1\$" /proc/$PPID/fdinfo/* 2>/dev/null; }
+until_seen() {
+  until followed $2; do sleep 0.1; done
+  kill $1 $2
+  wait
+}
+)sh";
+
+TEST_F(WatchTest, AProcessThatUsedCudaUnseenKeepsTheRunFromPassing) {
+  fs::copy_file(fake_watched(), top / "libcuda.so.1");
+  file("clear.sh", std::string(kUntilSeen) + R"sh(
+env -i WATCH_TEST="$WATCH_TEST" "$WATCH_TEST/libcuda.so.1" wait &
+cleared=$!
+until grep -q libcuda /proc/$cleared/maps; do sleep 0.1; done
+"$1" wait &
+until_seen $cleared $!
+exit 0
+)sh");
+  EXPECT_EQ(watch({"--", "/bin/sh", "clear.sh", fake_watched()}), 4) << out() << err();
+  EXPECT_TRUE(has(out(), "pass    D07.static_addresses")) << out();
+  EXPECT_TRUE(has(out(),
+                  "libcuda.so.1 wait) was not watched: it has libcuda.so.1 loaded and began "
+                  "without CUDA_INJECTION64_PATH"))
+      << out();
+  EXPECT_TRUE(has(out(), "\n    next  let it keep the variables")) << out();
+}
+
+/// A stand-in for docker, which waits as `docker run` does. What it starts descends from a daemon.
+TEST_F(WatchTest, WhatAContainersClientStartsKeepsTheRunFromPassingUnlessItLeftEvidence) {
+  fs::create_directories(top / "tools");
+  file("tools/docker", "#!/bin/sh\nwhile :; do sleep 0.1; done\n");
+  chmod((top / "tools/docker").c_str(), 0755);
+  file("train.sh", std::string(kUntilSeen) + R"sh(
+"$WATCH_TEST/tools/docker" run $2 image train &
+client=$!
+until grep -q docker /proc/$client/cmdline; do sleep 0.1; done
+[ -z "$2" ] || GRAPHPROOF_FAKE_HOST=box "$1" exit 0
+"$1" wait &
+until_seen $client $!
+exit 0
+)sh");
+  EXPECT_EQ(watch({"--", "/bin/sh", "train.sh", fake_watched()}), 4) << out() << err();
+  EXPECT_TRUE(has(out(), "\nunexercised: process ")) << out();
+  EXPECT_TRUE(has(out(),
+                  "tools/docker run image train) started programs where the probe did not "
+                  "follow: no evidence from where docker run starts them"))
+      << out();
+  const std::string next = "`docker run -e CUDA_INJECTION64_PATH -e GRAPHPROOF_PROBE_DIR ";
+  EXPECT_TRUE(has(out(), next)) << out();
+  EXPECT_TRUE(has(out(), "-v '" + latest().string() + ":" + latest().string() + "'")) << out();
+  EXPECT_TRUE(has(err(), "starts programs where the probe does not follow; to watch them, hand"))
+      << "it is said while the command runs\n"
+      << err();
+  EXPECT_TRUE(has(text_of(latest() / "report.md"), "docker run"));
+  ASSERT_TRUE(run().elsewhere);
+  EXPECT_EQ(run().elsewhere->at(0).by, "docker run");
+
+  EXPECT_EQ(watch({"--", "/bin/sh", "train.sh", fake_watched(), "-eCUDA_INJECTION64_PATH"}), 0)
+      << out() << err();
+  EXPECT_FALSE(run().elsewhere);
+  EXPECT_FALSE(has(err(), "where the probe does not follow")) << err();
+
+  EXPECT_EQ(watch({"--without-cuda", "docker", "--", "/bin/sh", "train.sh", fake_watched()}), 0)
+      << out() << err();
+  EXPECT_TRUE(has(out(),
+                  "note: what these start was not looked for, since --without-cuda names "
+                  "them: docker"))
+      << out();
+}
+
+TEST_F(WatchTest, AContainersClientThatEndsAtOnceIsKnownByTheCommandItself) {
+  fs::create_directories(top / "tools");
+  file("tools/docker", "#!/bin/sh\nexit 0\n");
+  chmod((top / "tools/docker").c_str(), 0755);
+  EXPECT_EQ(watch({"--", (top / "tools/docker").string(), "run", "-d", "image"}), 4) << err();
+  EXPECT_TRUE(has(out(), "made a CUDA context, and what docker run started was not seen")) << out();
+}
+
 // Several hosts ----------------------------------------------------------------------------------
 
 struct WatchedHostsTest : WatchTest {
@@ -749,6 +833,20 @@ TEST_F(WatchTest, TheLinesToSetByHandAreForEvalAndTheRunIsJudgedAfterwards) {
   EXPECT_EQ(watch({"--finish", "here"}), 0) << err();
   EXPECT_TRUE(has(out(), "command: not known: graphproof did not start it")) << out();
   EXPECT_EQ(run().ending, "attached");
+  EXPECT_TRUE(has(out(), "note: processes without the variables: ")) << out();
+}
+
+TEST_F(WatchTest, TheVariablesAreOfferedForContainersAndForOtherHostsToo) {
+  ASSERT_EQ(watch({"--attach-only", "--run-dir", "box", "--form", "docker"}), 0) << err();
+  const std::string folder = (top / "box").string();
+  EXPECT_TRUE(out().starts_with("-e CUDA_INJECTION64_PATH='" + (top / "bin").string())) << out();
+  EXPECT_TRUE(out().ends_with(" -v '" + folder + ":" + folder + "'\n")) << out();
+  ASSERT_EQ(watch({"--attach-only", "--run-dir", "far", "--form", "env"}), 0) << err();
+  std::string words = out();
+  words.pop_back();
+  ASSERT_EQ(std::system(("env -i " + words + " " + fake_watched() + " exit 0").c_str()), 0);
+  EXPECT_EQ(watch({"--finish", "far"}), 0) << err();
+  EXPECT_TRUE(has(out(), "1 process was watched")) << out();
 }
 
 TEST_F(WatchTest, AProcessThatStillRunsIsNamedWhenItsRunIsJudged) {

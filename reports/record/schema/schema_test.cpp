@@ -185,6 +185,8 @@ const std::set<std::string>& added_keys() {
       if (!field.required) keys.insert("watched_checks/graphs/0/" + field.name);
     for (const FieldDescription& field : describe_fields<UnwatchedProcess>())
       if (!field.required) keys.insert("watched/unwatched/0/" + field.name);
+    for (const FieldDescription& field : describe_fields<StartedElsewhere>())
+      if (!field.required) keys.insert("watched/elsewhere/0/" + field.name);
     keys.insert("watched_checks/failed_processes");
     for (const FieldDescription& field : describe_fields<FailedProcess>())
       if (!field.required) keys.insert("watched_checks/failed_processes/0/" + field.name);

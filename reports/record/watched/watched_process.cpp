@@ -277,8 +277,9 @@ class Conversion {
     if (line.steps == 0)
       add("training_steps", python ? "no optimizer of PyTorch made a step outside a graph"
                                    : "only Python's half of the probe sees them");
-    for (const auto* part : from_.of("python_unseen"))
-      add(text(part->fields, "what"), text(part->fields, "why"));
+    for (const char* kind : {"python_unseen", "part_unseen"})
+      for (const auto* part : from_.of(kind))
+        add(text(part->fields, "what"), text(part->fields, "why"));
     for (const auto* error : from_.of("python_error"))
       add("python: " + text(error->fields, "where"), text(error->fields, "error"));
     const bool nccl = std::ranges::any_of(

@@ -18,12 +18,13 @@ inline constexpr std::string_view kWatchedRunSchema = "graphproof-watched/1";
 /// Its name in the folder of the run, and the folder of the files that probes write.
 inline constexpr std::string_view kWatchedRunFile = "watched.json", kProbeFolder = "probe";
 
-/// A process of the command that used CUDA and left no evidence.
+/// A process of the command that used CUDA, or may have, and left no evidence.
 struct UnwatchedProcess {
   std::int64_t pid = 0;
   std::string command;
   std::string why;
   std::optional<std::string> hidden;
+  std::optional<std::string> next;
 
   bool operator==(const UnwatchedProcess&) const = default;
 
@@ -38,6 +39,30 @@ struct UnwatchedProcess {
           "what of the probe and its folder does not exist where the process runs, such as in a "
           "container; absent if both do",
           "/data/runs/20261124-101500-4a1f/probe");
+    field("next", &UnwatchedProcess::next,
+          "what makes it watched; absent in runs of older versions",
+          "let it begin with the variables that watch sets", kFilled);
+  }
+};
+
+/// A command that starts programs which neither descend from it nor have its environment, such as
+/// `docker run`, and from whose place no evidence came.
+struct StartedElsewhere {
+  std::int64_t pid = 0;
+  std::string command;
+  std::string by;
+  std::string next;
+
+  bool operator==(const StartedElsewhere&) const = default;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("pid", &StartedElsewhere::pid, "process id of the command", 4711, kPositive);
+    field("command", &StartedElsewhere::command, "its command line, shortened",
+          "docker run --gpus all image python3 train.py", kFilled);
+    field("by", &StartedElsewhere::by, "which command it is", "docker run", kFilled);
+    field("next", &StartedElsewhere::next, "what makes watched what it starts",
+          "hand the variables of the probe on", kFilled);
   }
 };
 
@@ -107,7 +132,9 @@ struct WatchedRun {
   std::optional<std::map<std::string, std::vector<std::string>>> stacks;
   std::optional<std::vector<std::string>> ras;
   std::vector<UnwatchedProcess> unwatched;
+  std::optional<std::vector<StartedElsewhere>> elsewhere;
   std::optional<std::vector<SignalledProcess>> signalled;
+  std::optional<std::vector<std::string>> without_cuda;
   std::optional<double> expected_graph_share;
   std::optional<std::string> against;
   std::optional<std::map<std::string, double>> earlier;
@@ -151,11 +178,18 @@ struct WatchedRun {
           "absent if no process used NCCL. The whole answer is in hang/nccl-ras.txt",
           JsonText{R"(["#0-0 (27a079b828ff1a75) MISMATCH"])"});
     field("unwatched", &WatchedRun::unwatched,
-          "processes of the command that used CUDA and left no evidence");
+          "processes of the command that used CUDA, or may have, and left no evidence");
+    field("elsewhere", &WatchedRun::elsewhere,
+          "commands that started programs where the probe does not follow, and from where no "
+          "evidence came; absent for none");
     field(
         "signalled", &WatchedRun::signalled,
         "watched processes of the launcher's host that a signal ended, the first one first, as far "
         "as their parents had not waited for them; absent for none");
+    field("without_cuda", &WatchedRun::without_cuda,
+          "programs of which the user says that neither they nor what they start uses CUDA; absent "
+          "for none",
+          JsonText{R"(["docker"])"});
     field("expected_graph_share", &WatchedRun::expected_graph_share,
           "smallest share of kernels in graphs (0 to 1) that the user asked for", 0.9, kCount);
     field("against", &WatchedRun::against,

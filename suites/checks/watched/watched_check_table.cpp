@@ -85,6 +85,10 @@ record::WatchedChecks judge_watched(const WatchedJob& job, const matrix::CheckTa
   checks.figures = watched_figures(job);
   if (const std::int64_t missing = ranks_without_evidence(job); missing > 0)
     checks.figures["ranks_without_evidence"] = static_cast<double>(missing);
+  if (const auto unseen = std::ranges::count_if(
+          job.processes, [](const JobProcess& one) { return one.calls_unseen().has_value(); });
+      unseen > 0)
+    checks.figures["processes_without_driver_calls"] = static_cast<double>(unseen);
   checks.failed_processes = failed_processes(job);
   return checks;
 }

@@ -154,6 +154,29 @@ TEST(WatchedCheckTable, NothingPassesWithoutAGraph) {
   expect_no_pass(job);
 }
 
+/// Where a profiler holds CUPTI in one process, it seems to have no graphs.
+TEST(WatchedCheckTable, AProcessWhoseDriverCallsWereNotSeenMayHaveGraphs) {
+  WatchedJob job = clean_job();
+  record::WatchedProcessLine line = line_of(job, 1);
+  line.captures = line.executables = 0;
+  process_of(job, 1).evidence = {};
+  lines<record::WatchedProcessLine>(job, 1) = {line};
+  EXPECT_EQ(result_of("D19.capture_status", job).result, record::Result::pass)
+      << "a process without graphs is sound";
+  EXPECT_FALSE(judge_watched(job, table()).figures.contains("processes_without_driver_calls"));
+  line_of(job, 1).unseen.push_back({.what = "driver_calls", .why = "a profiler holds CUPTI"});
+  const record::WatchedChecks checks = judge_watched(job, table());
+  EXPECT_EQ(checks.figures.at("processes_without_driver_calls"), 1);
+  for (const record::CheckResult& result : checks.checks) {
+    const auto& needs = table().find(result.check)->watched->needs;
+    if (std::ranges::count(needs, "driver_calls") == 0) continue;
+    EXPECT_NE(result.result, record::Result::pass) << result.check;
+    if (result.check == "D19.capture_status") {
+      EXPECT_NE(result.message.got.find("a profiler holds CUPTI"), std::string::npos);
+    }
+  }
+}
+
 TEST(WatchedCheckTable, NothingPassesIfARankEndedBeforeItsFirstGraph) {
   WatchedJob job = clean_job();
   record::WatchedProcessLine line = line_of(job, 1);

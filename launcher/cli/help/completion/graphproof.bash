@@ -146,13 +146,15 @@ _graphproof_values[bringup --stack]='-'
 _graphproof_values[bringup 1]='CASE'
 
 _graphproof_options[watch]='
-  --profile --graph-share --against --hang-after --no-cupti --run-dir --attach-only --finish --json
-  --help'
+  --profile --graph-share --against --hang-after --no-cupti --run-dir --attach-only --form
+  --without-cuda --finish --json --help'
 _graphproof_values[watch --profile]='quick full'
 _graphproof_values[watch --graph-share]='-'
 _graphproof_values[watch --against]='RUN'
 _graphproof_values[watch --hang-after]='-'
 _graphproof_values[watch --run-dir]='-'
+_graphproof_values[watch --form]='shell env docker apptainer'
+_graphproof_values[watch --without-cuda]='-'
 _graphproof_values[watch --finish]='RUN'
 
 _graphproof_options[status]='

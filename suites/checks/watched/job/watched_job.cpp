@@ -80,6 +80,12 @@ std::optional<std::string> JobProcess::unseen(std::string_view part) const {
   return std::nullopt;
 }
 
+std::optional<std::string> JobProcess::calls_unseen() const {
+  for (const record::UnseenPart& unseen : line().unseen)
+    if (unseen.what == "driver_calls") return unseen.why;
+  return std::nullopt;
+}
+
 std::string JobProcess::setting(std::string_view name) const {
   const auto found = line().settings.find(std::string(name));
   return found == line().settings.end() ? std::string() : found->second;

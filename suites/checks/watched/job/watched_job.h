@@ -40,6 +40,8 @@ struct JobProcess {
   /// Why `part` of it was not seen (UnseenPart::what); nothing if it was seen. A part is also
   /// unseen if nothing was seen, or if lines of any kind were lost.
   std::optional<std::string> unseen(std::string_view part) const;
+  /// Why its driver calls were not seen, so that its graphs are not known; nothing if they were.
+  std::optional<std::string> calls_unseen() const;
   /// The value of an environment variable; empty if it is not set.
   std::string setting(std::string_view name) const;
   /// The version that a loaded library states, as its own number; 0 if none is known.

@@ -76,6 +76,9 @@ std::optional<std::string> WatchedJudgement::missing() const {
     // What was not seen of a process may be its graphs.
     if (const auto unseen = process.unseen("everything"))
       return concat(process.title(), " was not seen: ", *unseen);
+    if (const auto unseen = process.calls_unseen();
+        unseen && std::ranges::find(needs_, "driver_calls") != needs_.end())
+      return concat(process.title(), " was not seen whole: driver_calls: ", *unseen);
     if (!process.has_graphs()) continue;
     graphs = true;
     for (const std::string& part : needs_)

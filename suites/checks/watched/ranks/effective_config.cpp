@@ -15,9 +15,11 @@ constexpr std::array kSettings = {"PYTORCH_CUDA_ALLOC_CONF",     "PYTORCH_ALLOC_
                                   "CUBLAS_WORKSPACE_CONFIG",     "NVIDIA_TF32_OVERRIDE"};
 // Of these, all but the ones that belong to a machine or to a log.
 constexpr std::array kFamilies = {"NCCL_", "TORCH_NCCL_", "NVTE_"};
-constexpr std::array kOfTheMachine = {"NCCL_SOCKET_IFNAME", "NCCL_IB_",     "NCCL_HOSTID",
-                                      "NCCL_TOPO_",         "NCCL_DEBUG",   "NCCL_RAS_",
-                                      "NCCL_GRAPH_DUMP",    "NCCL_NET_GDR", "NCCL_PROFILER_"};
+constexpr std::array kOfTheMachine = {"NCCL_SOCKET_IFNAME", "NCCL_IB_",
+                                      "NCCL_HOSTID",        "NCCL_TOPO_",
+                                      "NCCL_DEBUG",         "NCCL_RAS_",
+                                      "NCCL_GRAPH_DUMP",    "NCCL_NET_GDR",
+                                      "NCCL_PROFILER_",     "TORCH_NCCL_DEBUG_INFO_"};
 
 template <class List>
 bool begins_with_any(const std::string& text, const List& begins) {

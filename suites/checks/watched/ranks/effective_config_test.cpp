@@ -49,6 +49,7 @@ TEST(WatchedEffectiveConfig, WhatBelongsToAMachineMayDiffer) {
   WatchedJob job = clean_job();
   line_of(job, 1).settings["NCCL_IB_HCA"] = "mlx5_1";
   line_of(job, 1).settings["CUDA_VISIBLE_DEVICES"] = "1";
+  line_of(job, 1).settings["TORCH_NCCL_DEBUG_INFO_TEMP_FILE"] = "/logs/rank1_";
   EXPECT_EQ(result_of("D28.effective_config", job).result, record::Result::pass);
 }
 
