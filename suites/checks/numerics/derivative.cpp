@@ -59,17 +59,22 @@ void judge_router_loss(Judgement& judgement, const Attempt& attempt, std::string
 
 }  // namespace
 
-/// For every group of parameters, the change of the loss that the gradients predict is within its
-/// bound of the one that two forwards measure, and at least half of all bounds are small against
-/// what is measured. The same holds for every loss that routers add to the gradients alone.
+/// For every change of parameters, the change of the loss that the gradients predict is within its
+/// bound of the one that forwards measure. Either a bound for all parameters together is small
+/// against what is measured, or at least half of those for groups of them. The same holds for every
+/// loss that routers add to the gradients alone.
 record::CheckResult derivative(Judgement& judgement, const Attempt& attempt) {
-  std::int64_t groups = 0, told = 0;
+  std::int64_t groups = 0, told = 0, together = 0;
   for (const RankFiles& files : attempt.ranks) {
     const auto lines = judgement.lines<DerivativeLine>(files);
     if (lines.empty()) judgement.absent<DerivativeLine>(files, "of its share of the parameters");
     for (const DerivativeLine& line : lines) {
-      ++groups;
-      told += resolved(line) ? 1 : 0;
+      if (line.moved == "all") {
+        together += resolved(line) ? 1 : 0;
+      } else {
+        ++groups;
+        told += resolved(line) ? 1 : 0;
+      }
       if (within(line)) {
         judgement.confirm(files.rank);
         continue;
@@ -85,7 +90,7 @@ record::CheckResult derivative(Judgement& judgement, const Attempt& attempt) {
                   "model than the one that was asked for"});
     }
   }
-  if (static_cast<double>(told) < kShareResolved * static_cast<double>(groups))
+  if (together == 0 && static_cast<double>(told) < kShareResolved * static_cast<double>(groups))
     for (const RankFiles& files : attempt.ranks)
       judgement.absent<DerivativeLine>(
           files, concat("with a bound that is small against the change of the loss, in half of ",
@@ -93,7 +98,8 @@ record::CheckResult derivative(Judgement& judgement, const Attempt& attempt) {
   if (evidence_revision(attempt) >= RouterLossLine::kSince)
     for (const std::string_view loss : {"router_aux_loss", "router_z_loss"})
       if (attempt.axes.flag(loss)) judge_router_loss(judgement, attempt, loss);
-  return judgement.result(concat("the gradients of ", groups, " groups of parameters"),
+  return judgement.result(concat("the gradients of all parameters in ", together,
+                                 " directions, and of ", groups, " groups of them alone"),
                           "the derivative of the loss");
 }
 
