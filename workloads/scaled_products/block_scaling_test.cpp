@@ -69,6 +69,20 @@ TEST(BlockScaling, Mxfp8RoundsToTheBytesOfE4m3) {
   EXPECT_EQ(in_fp32(x)[0][1].item<float>(), 0.3125f);
 }
 
+// 2^-126 is the least scale with a mantissa of its own in fp32. Below it, numbers are zero in e4m3,
+// as in Transformer Engine.
+TEST(BlockScaling, Mxfp8ScalesTheLeastNumbersAndRoundsSmallerOnesToZero) {
+  const float least = std::ldexp(1.0f, -126);
+  const BlockScaled x =
+      block_scaled(row({448 * least, least}, 32), BlockFormat::mxfp8, BlockShape::row);
+  EXPECT_EQ(bytes(x.scales.of_block), std::vector<int>{1});
+  EXPECT_EQ(bytes(x.numbers.narrow(1, 0, 2)), (std::vector<int>{0x7e, 0x38}));  // 448 and 1
+  const BlockScaled below =
+      block_scaled(row({0.25f * least}, 32), BlockFormat::mxfp8, BlockShape::row);
+  EXPECT_EQ(bytes(below.scales.of_block), std::vector<int>{0});
+  EXPECT_EQ(bytes(below.numbers.narrow(1, 0, 1)), std::vector<int>{0});
+}
+
 // The largest number of the tensor is 6, so its blocks' scales are multiples of 1/448. The scale of
 // the first block is 448 (0x7e), and its numbers are rounded as they are. That of the second is a
 // sixth of 448 rounded to 72 (0x69): 1 becomes 6.2 and then 6.

@@ -441,6 +441,15 @@ class RankScript {
     for (const char* moved : {"embedding.weight", "layers.*.attention.qkv.weight"})
       line(record::DerivativeLine{
           .moved = moved, .tensors = 2, .computed = 0.031, .measured = 0.0312, .bound = 0.0004});
+    if (revision_ < 21) return;
+    for (const char* loss : {"router_aux_loss", "router_z_loss"})
+      if (attempt_.axes.flag(loss))
+        line(record::RouterLossLine{.loss = loss,
+                                    .tensors = 9,
+                                    .value = 0.0571,
+                                    .computed = 0.00114,
+                                    .measured = 0.00114,
+                                    .bound = 0.00001});
   }
 
   void delayed_steps(const char* arm, std::int64_t first, std::int64_t count, double ms,

@@ -593,7 +593,8 @@ struct DerivativeLine {
   template <class Visitor>
   static void fields(Visitor& field) {
     field("moved", &DerivativeLine::moved,
-          "the parameters that are changed: one, or those of the same name in all layers",
+          "the parameters that are changed: one, those of the same name in all layers, or `all` in "
+          "a direction in which measured and computed agree",
           "layers.*.attention.qkv.weight", kFilled);
     field("tensors", &DerivativeLine::tensors, "how many they are", 2, kPositive);
     field("computed", &DerivativeLine::computed,
@@ -604,6 +605,38 @@ struct DerivativeLine {
           0.03121);
     field("bound", &DerivativeLine::bound,
           "how far they may be apart by the curvature of the loss and by rounding", 0.0002);
+  }
+};
+
+struct RouterLossLine {
+  static constexpr std::int64_t kSince = 21;
+  static constexpr std::string_view
+      kKind = "router_loss",
+      kDoc =
+          "How a change of all parameters changes a loss that routers add to the gradients alone, "
+          "in the model on a single rank in fp32: computed from the gradients that the loss adds, "
+          "and measured by a definition of the loss that reads the routers' inputs and weights.";
+  std::string loss;
+  std::int64_t tensors = 1;
+  double value = 0, computed = 0, measured = 0, bound = 0;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("loss", &RouterLossLine::loss, "the axis that adds it", "router_z_loss",
+          {.one_of = "router_aux_loss|router_z_loss"});
+    field("tensors", &RouterLossLine::tensors, "how many parameters it has gradients for", 9,
+          kCount);
+    field("value", &RouterLossLine::value, "the loss of the step, by that definition", 0.0571);
+    field("computed", &RouterLossLine::computed,
+          "the sum over their elements of gradient times change; the gradient is that of a step "
+          "with the loss less that of one without",
+          0.00114);
+    field("measured", &RouterLossLine::measured,
+          "half the difference of the loss with the change added and subtracted, extrapolated to "
+          "small changes",
+          0.00114);
+    field("bound", &RouterLossLine::bound,
+          "how far they may be apart by the curvature of the loss and by rounding", 0.00001);
   }
 };
 
@@ -693,6 +726,6 @@ using StepKinds =
     Kinds<StepLine, CompareLine, DistancesLine, DivergenceLine, ReferenceLine, PaddingLine, RngLine,
           HyperparameterLine, RecomputeLine, ExpertsLine, ScheduleLine, Fp8WeightsLine,
           Fp8ScalingLine, BatchLine, SequencesLine, HeldLine, MasksLine, UpdatesLine, InfinityLine,
-          DerivativeLine, StashLine, OffloadLine, ProductsLine>;
+          DerivativeLine, RouterLossLine, StashLine, OffloadLine, ProductsLine>;
 
 }  // namespace graphproof::record
