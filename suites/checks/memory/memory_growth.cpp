@@ -121,14 +121,38 @@ std::optional<std::size_t> rises(const std::vector<const MemoryLine*>& lines,
   return count;
 }
 
-/// The trend of a count, less the count `without` if that is not null. Nothing, and a defect, if a
-/// line lacks one of them.
+/// What is judged of a count. `without`: a part of it that another check judges, or null. `jump`:
+/// by how much it may rise once for reasons that are no trend. `end`: the end of the interval of
+/// the graph arm that is judged. `one_rise`: whether the largest rise is left out of the series.
+struct Judged {
+  Quantity what;
+  const Quantity* without;
+  double jump;
+  double Trend::* end = &Trend::upper;
+  std::string_view unit = "bytes";
+  bool one_rise = false;
+};
+
+/// Takes the largest rise from a point to the next one away from all points behind it.
+void leave_out_largest_rise(std::vector<SeriesPoint>& points) {
+  double largest = 0;
+  std::size_t behind = points.size();
+  for (std::size_t i = 1; i < points.size(); ++i) {
+    const double rise = points[i].value - points[i - 1].value;
+    if (rise <= largest) continue;
+    largest = rise;
+    behind = i;
+  }
+  for (std::size_t i = behind; i < points.size(); ++i) points[i].value -= largest;
+}
+
+/// The trend of a count. Nothing, and a defect, if a line lacks it.
 std::optional<Trend> trend(Judgement& judgement, const RankFiles& files,
-                           const std::vector<const MemoryLine*>& lines, const Quantity& what,
-                           const Quantity* without) {
+                           const std::vector<const MemoryLine*>& lines, const Judged& judged) {
+  const Quantity& what = judged.what;
   std::vector<SeriesPoint> points;
   for (const MemoryLine* line : lines) {
-    const Bytes value = what.of(*line), explained = without ? without->of(*line) : 0;
+    const Bytes value = what.of(*line), explained = judged.without ? judged.without->of(*line) : 0;
     const auto step = static_cast<double>(line->step);
     if (!value || !explained || !(points.empty() || step > points.back().at)) {
       judgement.defect(
@@ -142,19 +166,9 @@ std::optional<Trend> trend(Judgement& judgement, const RankFiles& files,
     }
     points.push_back({step, static_cast<double>(*value) - static_cast<double>(*explained)});
   }
+  if (judged.one_rise) leave_out_largest_rise(points);
   return theil_sen(points);
 }
-
-/// What is judged of a count. `without`: a part of it that another check judges, or null. `jump`:
-/// by how much it may rise once for reasons that are no trend. `end`: the end of the interval of
-/// the graph arm that is judged.
-struct Judged {
-  Quantity what;
-  const Quantity* without;
-  double jump;
-  double Trend::* end = &Trend::upper;
-  std::string_view unit = "bytes";
-};
 
 /// Judges `arms` on one rank. Returns the end of the interval, unless evidence is missing.
 std::optional<double> judge_arms(Judgement& judgement, const RankFiles& files,
@@ -162,8 +176,8 @@ std::optional<double> judge_arms(Judgement& judgement, const RankFiles& files,
   const auto eager = steady(judgement, files, arms.eager, arms.steps),
              graph = steady(judgement, files, arms.graph, arms.steps);
   if (!eager || !graph) return std::nullopt;
-  const auto usual = trend(judgement, files, *eager, judged.what, judged.without),
-             seen = trend(judgement, files, *graph, judged.what, judged.without);
+  const auto usual = trend(judgement, files, *eager, judged),
+             seen = trend(judgement, files, *graph, judged);
   if (!usual || !seen) return std::nullopt;
   const std::int64_t steps = graph->back()->step - graph->front()->step + 1;
   const double bound =
@@ -264,10 +278,13 @@ record::CheckResult device_trend(Judgement& judgement, const Attempt& attempt) {
                      {.what = kDevice, .without = &kReserved, .jump = kDevicePageBytes});
 }
 
-/// The same as device_trend for the resident bytes of the process.
+/// The same as device_trend for the resident bytes of the process, without their largest rise: a
+/// block that a step needs for a while, and for which the heap has no hole, makes it larger once by
+/// its size. What grows in every step rises as much without one of its rises.
 record::CheckResult resident_trend(Judgement& judgement, const Attempt& attempt) {
-  return judge_trend(judgement, attempt, measured_arms(judgement, attempt),
-                     {.what = kResident, .without = nullptr, .jump = kResidentJumpBytes});
+  return judge_trend(
+      judgement, attempt, measured_arms(judgement, attempt),
+      {.what = kResident, .without = nullptr, .jump = kResidentJumpBytes, .one_rise = true});
 }
 
 /// The lower end of the interval of the bytes that malloc has given out is at most the eager arm's

@@ -221,6 +221,26 @@ TEST(ResidentTrend, Rows) {
              });
 }
 
+// As seen once in a case of 600 MB, whose heap had no hole for a block of a step.
+TEST(ResidentTrend, OneRiseOfAnySizeIsNoTrendAndTwoAre) {
+  const auto rising_after = [](std::vector<std::int64_t> steps) {
+    return judge_one("D31.resident_trend", kTwoRanks,
+                     [&](Attempt& a) {
+                       for (Line& line : a.ranks[1].evidence->lines)
+                         if (line.kind == "memory" && text(line, "arm") == "solo_graph" &&
+                             text(line, "when") == "step")
+                           for (const std::int64_t step : steps)
+                             if (*integer(line, "step") >= step)
+                               line.fields["resident"] =
+                                   line.fields["resident"].get<std::int64_t>() + 2228224;
+                       type_again(a);
+                     })
+        .result;
+  };
+  EXPECT_EQ(rising_after({7}), record::Result::pass);
+  EXPECT_EQ(rising_after({6, 8}), record::Result::fail);
+}
+
 TEST(HeapTrend, Rows) {
   judge_rows("D31.heap_trend", kTwoRanks,
              {
