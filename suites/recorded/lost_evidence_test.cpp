@@ -139,6 +139,7 @@ const std::vector<Compared> kCompared = {
     {"offload", {{"arm", "lockstep_graph"}}, "/fetched", "D85.activation_offload"},
     {"products", {{"arm", "eager_a"}}, "/in_32_bits", "D86.autocast"},
     {"derivative", {}, "/computed", "D92.derivative"},
+    {"router_loss", {}, "/computed", "D92.derivative"},
     {"stash", {{"arm", "stash_graph"}}, "/carried", "D76.paged_stash"},
     // The first recorded case with such a line recomputes activations by PyTorch's own means.
     {"unobserved", {}, "/check", "D42.recompute"},
