@@ -249,6 +249,8 @@ class FakeRank {
       sleep_for_ever();
     }
     if (mine("garbage")) {
+      // Some of the garbage has no end of line, which would swallow the last heartbeats of others.
+      sleep(1);
       for (int line = 0; line < 300; ++line) {
         const std::string text = line % 2 == 0 ? "{\"rank\": 99}\n" : std::string(5000, 'x');
         [[maybe_unused]] const auto written = write(fifo_, text.data(), text.size());
