@@ -142,12 +142,17 @@ record::CheckResult rank_signatures(WatchedJudgement& judgement, const WatchedJo
                        "equal graphs is not known");
   if (compared.size() == 1) judgement.unexercised("only one rank captured calls of NCCL");
   for (std::size_t i = 0; i < compared.size(); ++i) {
-    judgement.confirm(*compared[i]);
-    for (std::size_t j = 0; j < i; ++j) {
+    if (passes_on(*compared[i]))
+      judgement.excuse(*compared[i],
+                       "it captured sends or receives, so its work depends on its place among the "
+                       "ranks, and only its collectives were compared");
+    else
+      judgement.confirm(*compared[i]);
+    for (std::size_t j = 0; j < i && !passes_on(*compared[i]); ++j) {
       // The first rank with these calls is what later ones are compared with.
       if (communicating(*compared[j]).front()->collectives_signature !=
               communicating(*compared[i]).front()->collectives_signature ||
-          passes_on(*compared[i]) || passes_on(*compared[j]))
+          passes_on(*compared[j]))
         continue;
       compare_graphs(judgement, *compared[j], *compared[i]);
       break;

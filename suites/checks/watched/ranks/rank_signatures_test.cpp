@@ -65,10 +65,19 @@ TEST(WatchedRankSignatures, RanksThatSendToEachOtherAreNotCompared) {
   graph.signature = "00000000000000ff";
   graph.kernels.push_back({.name = "clamp", .count = 1});
   EXPECT_EQ(result_of("D24.rank_signatures", job).result, record::Result::fail);
-  auto& calls = lines<record::NcclCallLine>(job, 1);
-  calls.push_back(calls[0]);
-  calls.back().function = "Send";
+  const auto sends = [&](std::size_t rank) {
+    auto& calls = lines<record::NcclCallLine>(job, rank);
+    calls.push_back(calls[0]);
+    calls.back().function = "Send";
+  };
+  sends(1);
   EXPECT_EQ(result_of("D24.rank_signatures", job).result, record::Result::pass);
+  sends(0);
+  EXPECT_EQ(result_of("D24.rank_signatures", job).result, record::Result::unexercised)
+      << "nothing is left to compare";
+  lines<record::NcclCallLine>(job, 1)[0].elements = 2048;
+  EXPECT_EQ(result_of("D24.rank_signatures", job).result, record::Result::fail)
+      << "collectives are compared nevertheless";
 }
 
 TEST(WatchedRankSignatures, TheLauncherIsNoRank) {
