@@ -64,6 +64,9 @@ constexpr std::array kContext = {
 /// matter only in attempts with several ranks.
 const std::set<std::string> kBetweenRanks = {"held", "masks"};
 
+/// Kinds of which a line of any rank is enough, so that only attempts of one rank show its loss.
+const std::set<std::string> kOfAnyRank = {"unobserved"};
+
 /// Kinds that only attempts have which do not pass.
 const std::set<std::string> kNotInAPass = {"divergence", "error", "failed_capture", "refused"};
 
@@ -232,7 +235,8 @@ class Passed {
     for (const File& file : all_) {
       if (!has_line_of(file.text, kind)) continue;
       const fs::path second = file.run / "cases" / file.id / "attempt-1/rank-1.evidence.jsonl";
-      if (kBetweenRanks.contains(kind) && !fs::exists(second)) continue;
+      const bool several = fs::exists(second);
+      if (several ? kOfAnyRank.contains(kind) : kBetweenRanks.contains(kind)) continue;
       const auto plan =
           record::plan_from(record::read_text(file.run / "plan.jsonl"), file.run / "plan.jsonl");
       const auto line = std::ranges::find(plan, file.id, &record::PlanLine::id);
