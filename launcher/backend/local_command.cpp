@@ -154,7 +154,7 @@ Command local_command(const Job& job, const Environment& own) {
   // On sim a rank must not even see a GPU: the first library that asks would create a context on
   // it.
   environment["CUDA_VISIBLE_DEVICES"] = cuda ? visible_devices(job.gpus) : "";
-  if (!job.gpus.empty() && std::ssize(job.gpus) < job.world_size)
+  if (!job.gpus.empty() && (job.gpus_shared || std::ssize(job.gpus) < job.world_size))
     environment["GRAPHPROOF_SHARED_GPUS"] = std::to_string(job.gpus.size());
 
   if (!job.python.empty())

@@ -16,7 +16,8 @@ struct Job {
   std::string device;             // sim | cuda
   std::vector<std::string> gpus;  // as CUDA_VISIBLE_DEVICES spells them, one per rank, or fewer,
                                   // which the ranks share in turn; empty on sim
-  std::vector<int> cpus;          // that the ranks share, and no other batch; empty: any CPU
+  bool gpus_shared = false;       // with ranks of other batches, at the same time
+  std::vector<int> cpus;          // near the GPUs; empty: any CPU
   std::filesystem::path program;  // the rank program; graphproof-start is in the same folder
   /// Not empty: the rank program is the package graphproof.rank of this Python instead, for the
   /// cases of a subject other than reference. The package is in the folder of `program`.

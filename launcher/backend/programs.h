@@ -24,10 +24,10 @@ struct Device {
   record::Stack stack;            // redacted
   std::vector<std::string> gpus;  // as CUDA_VISIBLE_DEVICES spells them; empty on sim
   int slots = 0;                  // GPUs; on sim the bound on ranks
-  std::string note;       // why `auto` did not take the GPUs although a program for them is there
-  int ranks_per_gpu = 1;  // of cases with more ranks than there are GPUs
+  std::string note;  // why `auto` did not take the GPUs although a program for them is there
+  record::GpuSharing sharing = {};
 
-  int most_ranks() const { return slots * ranks_per_gpu; }
+  int most_ranks() const { return slots * sharing.ranks_per_gpu; }
 };
 
 // The number of ranks that run at the same time on a host without GPUs; also the largest world

@@ -21,11 +21,13 @@ BatchHost::BatchHost(const record::Run& run, BatchHostSetup setup)
 }
 
 BatchRequest BatchHost::request(const CaseGroup& group, const std::string& name,
-                                const std::vector<int>& slots) const {
+                                const std::vector<int>& slots, bool alone) const {
   BatchRequest request = batch_request(run_, setup_.run_folder, group, name);
   request.node_folder = folders_.node();
   request.shm_folder = folders_.shm();
-  request.nvml = nvml_.get();
+  request.job.gpus_shared = run_.options.sharing.cases_per_gpu > 1 && !alone;
+  // The driver counts the memory of a whole GPU, other cases' too.
+  request.nvml = request.job.gpus_shared ? nullptr : nvml_.get();
   request.gpu_health = gpu_health_.get();
   request.processes = setup_.processes ? setup_.processes : &own_processes_;
   request.job.program = setup_.rank_program;
@@ -34,14 +36,15 @@ BatchRequest BatchHost::request(const CaseGroup& group, const std::string& name,
   for (const int slot : slots) {
     if (!setup_.gpus.empty()) request.job.gpus.push_back(gpu(slot));
     if (cpus_.empty()) continue;
-    const Cpus& near = cpus_.at(static_cast<std::size_t>(slot));
+    const Cpus& near = cpus_.at(static_cast<std::size_t>(slot) % cpus_.size());
     request.job.cpus.insert(request.job.cpus.end(), near.begin(), near.end());
   }
   return request;
 }
 
 std::string BatchHost::gpu(int slot) const {
-  return setup_.gpus.empty() ? "" : setup_.gpus.at(static_cast<std::size_t>(slot));
+  if (setup_.gpus.empty()) return "";
+  return setup_.gpus.at(static_cast<std::size_t>(slot) % setup_.gpus.size());
 }
 
 }  // namespace graphproof::launcher

@@ -23,8 +23,8 @@ namespace graphproof::launcher {
 struct BatchHostSetup {
   std::filesystem::path run_folder;
   std::filesystem::path rank_program;
-  std::vector<std::string> gpus;  // one a slot, as CUDA_VISIBLE_DEVICES spells them; empty where
-                                  // no batch of this host is on a GPU
+  std::vector<std::string> gpus;  // as CUDA_VISIBLE_DEVICES spells them; slot s is on GPU
+                                  // s % gpus.size(); empty where no batch of this host is on one
   const ProcessTable* processes = nullptr;  // null: the host's
 };
 
@@ -35,9 +35,10 @@ class BatchHost {
   /// std::system_error. `run` must outlive it.
   BatchHost(const record::Run& run, BatchHostSetup setup);
 
-  /// The request that runs `group` as batch `name` on these slots of this host.
+  /// The request that runs `group` as batch `name` on these slots of this host. `alone`: nothing
+  /// else runs at the same time.
   BatchRequest request(const CaseGroup& group, const std::string& name,
-                       const std::vector<int>& slots) const;
+                       const std::vector<int>& slots, bool alone = false) const;
 
   /// A GPU takes one process at a time, so ranks cannot be started while others are on it.
   bool exclusive_process() const { return exclusive_process_; }
@@ -53,7 +54,7 @@ class BatchHost {
   const HostFolders folders_;
   const std::unique_ptr<Nvml> nvml_;
   std::unique_ptr<GpuHealth> gpu_health_;
-  std::vector<Cpus> cpus_;  // by slot; empty: ranks run on any CPU
+  std::vector<Cpus> cpus_;  // by GPU; empty: ranks run on any CPU
   bool exclusive_process_ = false;
 };
 

@@ -157,12 +157,13 @@ record::Cluster cluster_of(const ClusterOptions& options) {
 }
 
 launcher::Device device_on(const record::Cluster& cluster, const std::string& wanted,
-                           const Surroundings& surroundings, int ranks_per_gpu) {
-  if (cluster.engine == "local") return device_of(wanted, surroundings, ranks_per_gpu);
-  if (ranks_per_gpu != 1)
-    refuse("--ranks-per-gpu goes with --launcher local", "--launcher " + cluster.engine,
-           "--launcher local", "on a cluster, more GPUs can be requested instead",
-           "request more GPUs, or leave it out");
+                           const Surroundings& surroundings, const record::GpuSharing& sharing) {
+  if (cluster.engine == "local") return device_of(wanted, surroundings, sharing);
+  if (sharing != record::GpuSharing())
+    refuse("--ranks-per-gpu and --cases-per-gpu go with --launcher local",
+           "--launcher " + cluster.engine, "--launcher local",
+           "on a cluster, more GPUs can be requested instead",
+           "request more GPUs, or leave them out");
   if (wanted == "auto")
     refuse("--device has to name the device of the nodes", "--device auto",
            "--device cuda or --device sim",

@@ -31,7 +31,8 @@ record::Cluster cluster_of(const ClusterOptions& options);
 /// is auto, because the GPUs of nodes are not known before these are allocated, and if ranks would
 /// share GPUs on other hosts.
 launcher::Device device_on(const record::Cluster& cluster, const std::string& wanted,
-                           const Surroundings& surroundings, int ranks_per_gpu = 1);
+                           const Surroundings& surroundings,
+                           const record::GpuSharing& sharing = {});
 
 /// What reserves the nodes and starts agents on them; null if the run uses this host.
 std::shared_ptr<launcher::Allocation> allocation(const record::Cluster& cluster,

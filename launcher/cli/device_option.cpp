@@ -34,27 +34,37 @@ void ask_for_subjects(launcher::Device& device, const Surroundings& surroundings
                              });
 }
 
-/// `device` with GPUs that up to `ranks_per_gpu` ranks share. Throws InputError if they cannot.
-launcher::Device shared(launcher::Device device, int ranks_per_gpu) {
-  if (ranks_per_gpu < 1)
-    throw matrix::InputError({"--ranks-per-gpu must be at least 1", std::to_string(ranks_per_gpu),
-                              "1 or more", "", "leave it out for one GPU for each rank"});
-  device.ranks_per_gpu = ranks_per_gpu;
-  if (ranks_per_gpu == 1) return device;
-  if (device.name != "cuda")
+void expect_at_least_one(const std::string& option, int value) {
+  if (value < 1)
+    throw matrix::InputError({option + " must be at least 1", std::to_string(value), "1 or more",
+                              "", "leave it out for one GPU for each rank"});
+}
+
+/// `device` with GPUs that are shared in this way. Throws InputError if they cannot be.
+launcher::Device shared(launcher::Device device, const record::GpuSharing& sharing) {
+  expect_at_least_one("--ranks-per-gpu", sharing.ranks_per_gpu);
+  expect_at_least_one("--cases-per-gpu", sharing.cases_per_gpu);
+  device.sharing = sharing;
+  if (sharing == record::GpuSharing()) return device;
+  if (device.name != "cuda") {
+    const bool ranks = sharing.ranks_per_gpu > 1;
+    const std::string option = ranks ? "--ranks-per-gpu" : "--cases-per-gpu";
     throw matrix::InputError(
-        {"--ranks-per-gpu goes with GPUs",
-         "--ranks-per-gpu " + std::to_string(ranks_per_gpu) + " on the simulated device",
+        {option + " goes with GPUs",
+         option + " " + std::to_string(ranks ? sharing.ranks_per_gpu : sharing.cases_per_gpu) +
+             " on the simulated device",
          "--device cuda",
          "the simulated device has room for " + std::to_string(device.slots) + " ranks anyway",
          "leave it out, or use --device cuda"});
+  }
   const auto nvml = launcher::Nvml::open();
   for (const std::string& gpu : device.gpus)
     if (nvml && nvml->exclusive_process(gpu))
       throw matrix::InputError({"GPU " + gpu + " accepts only one process",
                                 "compute mode EXCLUSIVE_PROCESS", "compute mode DEFAULT",
                                 "a second rank would get no context on it",
-                                "leave --ranks-per-gpu out, or have the mode changed"});
+                                "leave --ranks-per-gpu and --cases-per-gpu out, or have the mode "
+                                "changed"});
   return device;
 }
 
@@ -74,16 +84,25 @@ void declare_ranks_per_gpu(CLI::App& app, int& ranks_per_gpu) {
       ->type_name("N");
 }
 
+void declare_sharing(CLI::App& app, record::GpuSharing& sharing) {
+  declare_ranks_per_gpu(app, sharing.ranks_per_gpu);
+  app.add_option("--cases-per-gpu", sharing.cases_per_gpu,
+                 "run up to N cases at the same time on a GPU, each with at most one rank there; "
+                 "their results count, their times and what the driver counts on the GPU do not "
+                 "(default: 1)")
+      ->type_name("N");
+}
+
 launcher::Device device_of(const std::string& wanted, const Surroundings& surroundings,
-                           int ranks_per_gpu) {
+                           const record::GpuSharing& sharing) {
   expect_device(wanted);
   launcher::Device device = launcher::choose_device(wanted, surroundings.programs);
   ask_for_subjects(device, surroundings);
-  return shared(std::move(device), ranks_per_gpu);
+  return shared(std::move(device), sharing);
 }
 
 launcher::Device device_for_planning(const std::string& wanted, const Surroundings& surroundings,
-                                     int ranks_per_gpu) {
+                                     const record::GpuSharing& sharing) {
   expect_device(wanted);
   launcher::Device device{.name = "sim",
                           .rank_program = {},
@@ -98,7 +117,7 @@ launcher::Device device_for_planning(const std::string& wanted, const Surroundin
     if (wanted == "cuda") throw;
     device.note = "the rank programs are not built (./graphproof doctor builds them)";
   }
-  return shared(std::move(device), ranks_per_gpu);
+  return shared(std::move(device), sharing);
 }
 
 matrix::Machine machine_of(const launcher::Device& device) {

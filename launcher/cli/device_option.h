@@ -13,16 +13,18 @@
 namespace graphproof::cli {
 
 /// The device that `wanted` names. Throws InputError for another word than auto, sim or cuda, and
-/// if `ranks_per_gpu` ranks cannot share a GPU of it.
+/// if its GPUs cannot be shared in this way.
 launcher::Device device_of(const std::string& wanted, const Surroundings& surroundings,
-                           int ranks_per_gpu = 1);
+                           const record::GpuSharing& sharing = {});
 
 /// The device for verbs that run nothing. Without rank programs it is the simulated device with an
 /// unknown stack, an empty rank_program and a note.
 launcher::Device device_for_planning(const std::string& wanted, const Surroundings& surroundings,
-                                     int ranks_per_gpu = 1);
+                                     const record::GpuSharing& sharing = {});
 
 void declare_ranks_per_gpu(CLI::App& app, int& ranks_per_gpu);
+/// That option, and --cases-per-gpu.
+void declare_sharing(CLI::App& app, record::GpuSharing& sharing);
 
 /// The subjects that the user's Python runs: all but reference.
 std::vector<std::string> other_subjects(const matrix::Catalogue& catalogue);

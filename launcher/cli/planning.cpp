@@ -62,7 +62,7 @@ void declare(CLI::App& app, PlanOptions& options) {
       ->type_name("EXPR");
   app.add_option("--device", options.device, "auto takes the GPUs if there are any (default: auto)")
       ->type_name(kDevices);
-  declare_ranks_per_gpu(app, options.ranks_per_gpu);
+  declare_sharing(app, options.sharing);
   app.add_option("--seed", options.seed,
                  "the one seed of the run, and of a plan that is drawn at random or covers "
                  "combinations (default: the profile's)")
@@ -123,10 +123,10 @@ void skip_too_large(std::vector<record::PlanLine>& lines, const launcher::Device
 void apply_gpu_sharing(std::vector<record::PlanLine>& lines, const launcher::Device& device,
                        const matrix::CheckTable& checks) {
   for (record::PlanLine& line : lines) {
-    if (device.ranks_per_gpu == 1 || line.skip || line.ranks <= device.slots) continue;
+    if (line.skip || !device.sharing.shared(line.ranks, device.slots)) continue;
     // Between ranks that share a GPU, NCCL uses its network. These cases are about its access to
     // the memory of other GPUs of the host.
-    if (line.axes.value("model", "") == "collective")
+    if (line.ranks > device.slots && line.axes.value("model", "") == "collective")
       line.skip = record::Skip{*record::Verdict::from("skipped.gpus"),
                                "it tests how NCCL reaches other GPUs of a host, but " +
                                    std::to_string(line.ranks) + " ranks would share " +

@@ -21,7 +21,7 @@ namespace graphproof::cli {
 /// Which cases are planned, and for which device.
 struct PlanOptions {
   std::string profile, matrix_file, where, extend, device = "auto";
-  int ranks_per_gpu = 1;
+  record::GpuSharing sharing;
   std::optional<std::uint64_t> seed;
 };
 void declare(CLI::App& app, PlanOptions& options);

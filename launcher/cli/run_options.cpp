@@ -132,7 +132,7 @@ launcher::RunSetup run_setup(const launcher::Device& device, const RunOptions& o
   setup.run.slots = device.slots;
   setup.run.stack = device.stack;
   setup.run.options = recorded_options(options, surroundings);
-  setup.run.options.ranks_per_gpu = device.ranks_per_gpu;
+  setup.run.options.sharing = device.sharing;
   setup.effects = reports::check_effects(surroundings.catalogue.checks);
   setup.prestart = !options.cold;
   return setup;
@@ -165,7 +165,7 @@ launcher::RunSetup recorded_run(const fs::path& folder, const Surroundings& surr
          "restore plan.jsonl, or start anew: graphproof run --profile " + setup.run.profile});
   const record::Cluster cluster = recorded_cluster(folder);
   const launcher::Device device =
-      device_on(cluster, setup.run.device, surroundings, setup.run.options.ranks_per_gpu);
+      device_on(cluster, setup.run.device, surroundings, setup.run.options.sharing);
   expect_same_stack(setup.run, device);
   setup.judge_program = launcher::judge_program(surroundings.programs);
   setup.rank_program = device.rank_program;

@@ -40,9 +40,7 @@ std::string BatchQueue::add(CaseGroup group, const std::vector<Slot>& avoided, b
                 .expected_seconds = group.expected_seconds(),
                 .avoided = avoided};
   const record::PlanLine& first = group.attempts.front().line;
-  queued.exclusive =
-      std::any_of(group.attempts.begin(), group.attempts.end(),
-                  [&](const Attempt& attempt) { return measures_time(attempt.line, effects_); });
+  queued.exclusive = exclusive(group);
   if (may_prestart && !queued.exclusive && gains_by_prestart(first))
     queued.prestart_key = prestart_key(first);
   schedule_.add(queued);
@@ -66,7 +64,14 @@ std::vector<std::string> BatchQueue::drop_all() {
 }
 
 int BatchQueue::slots_of(const CaseGroup& group) const {
-  return ranks_per_gpu_ > 1 ? std::min(group.ranks(), schedule_.slot_count()) : group.ranks();
+  return ranks_per_gpu_ > 1 ? std::min(group.ranks(), schedule_.gpu_count()) : group.ranks();
+}
+
+bool BatchQueue::exclusive(const CaseGroup& group) const {
+  return slots_of(group) < group.ranks() ||
+         std::any_of(
+             group.attempts.begin(), group.attempts.end(),
+             [&](const Attempt& attempt) { return measures_time(attempt.line, effects_); });
 }
 
 }  // namespace graphproof::launcher

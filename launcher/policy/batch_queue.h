@@ -15,8 +15,8 @@ namespace graphproof::launcher {
 /// The waiting groups of one run, and the schedule that places them.
 class BatchQueue {
  public:
-  /// `effects` must outlive it. `ranks_per_gpu`: with more than one, a batch with more ranks than
-  /// slots shares all slots.
+  /// `effects` must outlive it. With several ranks per GPU, a batch with more ranks than GPUs has
+  /// them all, and nothing runs beside it.
   BatchQueue(Schedule schedule, const reports::CheckEffects& effects, int ranks_per_gpu)
       : schedule_(std::move(schedule)), effects_(effects), ranks_per_gpu_(ranks_per_gpu) {}
 
@@ -40,6 +40,8 @@ class BatchQueue {
   bool empty() const { return waiting_.empty(); }
   /// How many slots the group gets.
   int slots_of(const CaseGroup& group) const;
+  /// Whether nothing runs beside the group.
+  bool exclusive(const CaseGroup& group) const;
 
   Schedule& schedule() { return schedule_; }
   const Schedule& schedule() const { return schedule_; }

@@ -40,8 +40,10 @@ std::vector<Slot> GpuQuarantine::avoided(const std::string& batch) const {
 
 std::string GpuQuarantine::withdraw(const std::vector<Slot>& slots, const std::string& why) {
   schedule_.withdraw(slots);
+  std::set<Slot> gpus;
+  for (const Slot slot : slots) gpus.insert(schedule_.gpu_of(slot));
   std::vector<std::string> names;
-  for (const Slot slot : slots) names.push_back(std::to_string(slot));
+  for (const Slot gpu : gpus) names.push_back(std::to_string(gpu));
   const std::string which = "slots " + matrix::listed(names, names.size());
   reasons_ += (reasons_.empty() ? "" : "; ") + which + ": " + why;
   return which + " are not leased again: " + why;

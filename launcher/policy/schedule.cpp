@@ -47,11 +47,24 @@ Schedule::Schedule(int slot_count, int node_slots)
 Schedule::Schedule(std::vector<Place> places, bool across_nodes)
     : places_(std::move(places)),
       across_nodes_(across_nodes),
+      gpu_count_(static_cast<int>(places_.size())),
       free_(places_.size(), true),
       withdrawn_(places_.size()),
       strikes_(places_.size()) {
   assert(!places_.empty());
   for (const Place& place : places_) island_count_ = std::max(island_count_, place.island + 1);
+}
+
+Schedule Schedule::of_shared_gpus(const std::vector<Place>& gpus, int slots_per_gpu) {
+  int islands = 0;
+  for (const Place& gpu : gpus) islands = std::max(islands, gpu.island + 1);
+  // One slot of each GPU makes up a node, so the slots of a batch are on different GPUs.
+  std::vector<Place> places;
+  for (int node = 0; node < slots_per_gpu; ++node)
+    for (const Place& gpu : gpus) places.push_back({node * islands + gpu.island, node});
+  Schedule schedule(std::move(places), false);
+  schedule.gpu_count_ = static_cast<int>(gpus.size());
+  return schedule;
 }
 
 void Schedule::add(const Queued& queued) {
@@ -64,6 +77,13 @@ void Schedule::add(const Queued& queued) {
 
 int Schedule::count(const Flags& flags) const {
   return static_cast<int>(std::count(flags.begin(), flags.end(), true));
+}
+
+std::vector<Slot> Schedule::of_same_gpus(const std::vector<Slot>& slots) const {
+  std::set<Slot> all;
+  for (const Slot slot : slots)
+    for (Slot same = gpu_of(slot); same < slot_count(); same += gpu_count_) all.insert(same);
+  return {all.begin(), all.end()};
 }
 
 int Schedule::widest(const Flags& usable) const {
@@ -80,7 +100,7 @@ std::optional<std::vector<Slot>> Schedule::place(const Queued& queued, const Fla
   usable.flip();
   if (!queued.avoided.empty()) {
     Flags elsewhere = usable, free_elsewhere = free;
-    for (const Slot slot : queued.avoided)
+    for (const Slot slot : of_same_gpus(queued.avoided))
       elsewhere[static_cast<std::size_t>(slot)] = free_elsewhere[static_cast<std::size_t>(slot)] =
           false;
     if (widest(elsewhere) >= queued.slots)
@@ -347,8 +367,15 @@ void Schedule::release(const std::string& batch) {
 }
 
 std::vector<Slot> Schedule::strike(const std::string& batch) {
+  const Running& struck = *running(batch);
+  if (struck.struck) return {};
+  const std::vector<Slot> slots = of_same_gpus(struck.slots);
+  for (Running& beside : running_)
+    beside.struck |= std::any_of(beside.slots.begin(), beside.slots.end(), [&](Slot slot) {
+      return std::find(slots.begin(), slots.end(), slot) != slots.end();
+    });
   std::vector<Slot> out;
-  for (const Slot slot : running(batch)->slots)
+  for (const Slot slot : slots)
     if (++strikes_[static_cast<std::size_t>(slot)] >= kStrikes) out.push_back(slot);
   withdraw(out);
   return out;
@@ -370,12 +397,12 @@ bool Schedule::prestarted(const std::string& batch) const {
 bool Schedule::fits_elsewhere(int slots, const std::vector<Slot>& avoided) const {
   Flags usable = withdrawn_;
   usable.flip();
-  for (const Slot slot : avoided) usable[static_cast<std::size_t>(slot)] = false;
+  for (const Slot slot : of_same_gpus(avoided)) usable[static_cast<std::size_t>(slot)] = false;
   return widest(usable) >= slots;
 }
 
 void Schedule::withdraw(const std::vector<Slot>& slots) {
-  for (const Slot slot : slots) {
+  for (const Slot slot : of_same_gpus(slots)) {
     withdrawn_[static_cast<std::size_t>(slot)] = true;
     free_[static_cast<std::size_t>(slot)] = false;
   }

@@ -69,6 +69,10 @@ class Schedule {
   /// REQUIRES: at least one place; no island reaches over two nodes. `across_nodes`: a batch that
   /// is wider than every node may lie on several.
   explicit Schedule(std::vector<Place> places, bool across_nodes = true);
+  /// GPUs each of which has so many slots: slot s is on GPU s % gpus.size(). The GPUs of a batch
+  /// are all different ones. What befalls a slot (strike(), withdraw(), Queued::avoided) befalls
+  /// all slots of its GPU. REQUIRES: at least one GPU, all on one node.
+  static Schedule of_shared_gpus(const std::vector<Place>& gpus, int slots_per_gpu);
 
   /// Adds a batch that waits. REQUIRES: 1 <= queued.slots <= the slots of a node, or slot_count if
   /// batches may lie across nodes; the name is new.
@@ -80,7 +84,8 @@ class Schedule {
   /// prestarted on them.
   void release(const std::string& batch);
   /// The batch met trouble of its GPUs. Call it before release(). Returns the slots that are never
-  /// leased again because this happened too often.
+  /// leased again because this happened too often. Trouble that batches meet on the same GPU at the
+  /// same time counts once.
   std::vector<Slot> strike(const std::string& batch);
   /// These slots are never leased again: from now on if they are free, otherwise from the end of
   /// their batch.
@@ -111,6 +116,8 @@ class Schedule {
 
   bool idle() const { return waiting_.empty() && running_.empty(); }
   int slot_count() const { return static_cast<int>(places_.size()); }
+  int gpu_count() const { return gpu_count_; }
+  Slot gpu_of(Slot slot) const { return slot % gpu_count_; }
   /// The slots that are not leased again, ascending.
   std::vector<Slot> withdrawn() const;
   int busy_slots() const;
@@ -129,6 +136,7 @@ class Schedule {
     std::vector<Slot> slots;
     std::int64_t expected_end_ms = 0;
     std::string successor;  // the batch that waits for these slots
+    bool struck = false;    // trouble of its GPUs has been counted
   };
   /// The slots that no batch may have that would still have them then.
   struct Reservation {
@@ -142,6 +150,8 @@ class Schedule {
   std::vector<Running>::iterator running(const std::string& batch);
   std::vector<Waiting>::iterator waiting(const std::string& batch);
   int count(const Flags& flags) const;
+  /// All slots of the GPUs on which these are, ascending.
+  std::vector<Slot> of_same_gpus(const std::vector<Slot>& slots) const;
   /// The most slots that a batch can have of these.
   int widest(const Flags& usable) const;
   std::optional<std::vector<Slot>> place(const Queued& queued, const Flags& free) const;
@@ -158,6 +168,7 @@ class Schedule {
   std::vector<Place> places_;
   bool across_nodes_;
   int island_count_ = 0;
+  int gpu_count_;  // as many as slots, unless several slots are on a GPU
   Flags free_, withdrawn_;
   std::vector<int> strikes_;
   std::vector<Waiting>

@@ -41,6 +41,65 @@ TEST(ScheduleTest, TheLongestStartsFirstAndOthersAtTheSameTime) {
   EXPECT_TRUE(schedule.start().empty());
 }
 
+/// The GPUs of every batch that starts, as numbers from 0.
+std::map<std::string, std::set<Slot>> gpus(const Schedule& schedule,
+                                           const std::vector<Start>& starts) {
+  std::map<std::string, std::set<Slot>> of;
+  for (const Start& start : starts)
+    for (const Slot slot : start.slots) of[start.batch].insert(schedule.gpu_of(slot));
+  return of;
+}
+
+TEST(ScheduleTest, SharedGpusTakeSeveralBatchesButOneRankOfEach) {
+  Schedule schedule = Schedule::of_shared_gpus({{0, 0}, {0, 0}}, 3);
+  EXPECT_EQ(schedule.slot_count(), 6);
+  for (int i = 0; i < 2; ++i) schedule.add({"two" + std::to_string(i), 2, 10});
+  for (int i = 0; i < 3; ++i) schedule.add({"one" + std::to_string(i), 1, 10});
+  const auto starts = schedule.start(0);
+  EXPECT_EQ(names(starts), (Names{"two0", "two1", "one0", "one1"}));
+  const auto of = gpus(schedule, starts);
+  EXPECT_EQ(of.at("two0"), (std::set<Slot>{0, 1}));
+  EXPECT_EQ(of.at("two1"), (std::set<Slot>{0, 1}));
+  EXPECT_NE(of.at("one0"), of.at("one1"));
+  schedule.release("two1");
+  schedule.release("one1");
+  schedule.add({"two2", 2, 10});
+  EXPECT_EQ(gpus(schedule, schedule.start(1)).at("two2"), (std::set<Slot>{0, 1}));
+}
+
+TEST(ScheduleTest, SharedGpusAreEmptyForABatchThatMeasuresTime) {
+  Schedule schedule = Schedule::of_shared_gpus({{0, 0}}, 4);
+  schedule.add({"times", 1, 10, true});
+  schedule.add({"other", 1, 10});
+  EXPECT_EQ(names(schedule.start(0)), Names{"times"});
+  schedule.release("times");
+  EXPECT_EQ(names(schedule.start(1)), Names{"other"});
+}
+
+TEST(ScheduleTest, TroubleOfASharedGpuCountsOnceForThoseWhoMeetItTogetherAndTakesAllItsSlots) {
+  Schedule schedule = Schedule::of_shared_gpus({{0, 0}, {0, 0}}, 2);
+  for (const char* batch : {"a", "b", "c", "d"}) schedule.add({batch, 1, 10});
+  const auto of = gpus(schedule, schedule.start(0));
+  std::vector<std::string> on_first;
+  for (const auto& [batch, places] : of)
+    if (places.contains(0)) on_first.push_back(batch);
+  ASSERT_EQ(on_first.size(), 2U);
+  EXPECT_TRUE(schedule.strike(on_first[0]).empty());
+  EXPECT_TRUE(schedule.strike(on_first[1]).empty()) << "the same trouble, met by two";
+  for (const std::string& batch : on_first) schedule.release(batch);
+
+  Queued again{"again", 1, 10};
+  again.avoided = {0};
+  schedule.add(again);
+  EXPECT_TRUE(schedule.start(1).empty()) << "the other GPU is full, and both slots are avoided";
+  schedule.drop("again");
+
+  schedule.add({"later", 1, 10});
+  schedule.start(2);
+  EXPECT_EQ(schedule.strike("later"), (std::vector<Slot>{0, 2}));
+  EXPECT_EQ(schedule.withdrawn(), (std::vector<Slot>{0, 2}));
+}
+
 TEST(ScheduleTest, TheWidestStartsFirstAndNarrowOnesFillWhatItLeaves) {
   Schedule schedule(islands(2, 8));
   for (int i = 0; i < 20; ++i) {

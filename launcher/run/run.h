@@ -33,7 +33,7 @@ struct RunSetup {
   std::vector<record::PlanLine> plan;  // becomes plan.jsonl
   std::filesystem::path folder;        // exists; of this run only
   std::filesystem::path rank_program, judge_program;
-  std::vector<std::string> gpus;  // one a slot on cuda, as CUDA_VISIBLE_DEVICES spells them
+  std::vector<std::string> gpus;  // of this host, on cuda, as CUDA_VISIBLE_DEVICES spells them
   reports::CheckEffects effects;
   std::int64_t disk_floor_bytes = kDiskFloor_bytes;
   const ProcessTable* processes = nullptr;  // null: those of the host

@@ -33,9 +33,13 @@ std::string today() { return utc_text(std::time(nullptr)).substr(0, 10); }
 Schedule schedule_of(const RunSetup& setup, const Nvml* gpus) {
   if (setup.allocation)
     return Schedule(setup.allocation->nodes() * setup.run.slots, setup.run.slots);
-  if (gpus == nullptr || setup.gpus.empty()) return Schedule(setup.run.slots);
-  std::vector<Place> places;
-  for (const int island : gpus->islands(setup.gpus)) places.push_back({island, 0});
+  std::vector<Place> places(static_cast<std::size_t>(setup.run.slots));
+  if (gpus != nullptr && !setup.gpus.empty()) {
+    places.clear();
+    for (const int island : gpus->islands(setup.gpus)) places.push_back({island, 0});
+  }
+  const int cases_per_gpu = setup.run.options.sharing.cases_per_gpu;
+  if (cases_per_gpu > 1) return Schedule::of_shared_gpus(places, cases_per_gpu);
   return Schedule(std::move(places));
 }
 
@@ -71,7 +75,8 @@ Runner::Runner(const RunSetup& setup, const RunListener& listener,
       listener_(listener),
       status_(setup, listener, earlier_seconds),
       host_(setup.run, host_setup(setup)),
-      queue_(schedule_of(setup, host_.nvml()), setup.effects, setup.run.options.ranks_per_gpu),
+      queue_(schedule_of(setup, host_.nvml()), setup.effects,
+             setup.run.options.sharing.ranks_per_gpu),
       judges_(setup.judge_program),
       recorder_(setup, earlier),
       warm_starts_(setup.prestart && !host_.exclusive_process()),
@@ -184,7 +189,7 @@ void Runner::start(const Start& start, std::int64_t now_ms) {
     running_.push_back(std::move(ready));
     return;
   }
-  BatchRequest request = host_.request(group, start.batch, start.slots);
+  BatchRequest request = host_.request(group, start.batch, start.slots, queue_.exclusive(group));
   if (setup_.allocation)
     running_.push_back(setup_.allocation->start(std::move(request), start.slots, now_ms));
   else

@@ -141,8 +141,8 @@ Advice advise(const RunResult& run, const CaseResult& one) {
                     "else is no benefit",
                     record.verdict.text()),
         "find out why first: graphproof explain " + run.run_name + "/" + one.plan.id);
-  if (run.run.options.ranks_per_gpu > 1 && record.ranks > run.run.slots)
-    return unknown("its ranks shared a GPU and waited for each other",
+  if (run.run.options.sharing.shared(record.ranks, run.run.slots))
+    return unknown("its ranks shared GPUs, and waited for others there",
                    "run it with a GPU for each rank");
 
   const auto eager_ms = figure(record.figures, "eager_step_ms"),

@@ -78,7 +78,7 @@ TEST(Advice, WhatSaysNothingAboutSpeedIsUnknown) {
   CaseResult shared = timed_case(kFaster);
   shared.record.ranks = 2;
   RunResult run = gpu_run();
-  run.run.options.ranks_per_gpu = 4;
+  run.run.options.sharing.ranks_per_gpu = 4;
   EXPECT_EQ(advise(run, shared).answer, "unknown");
   EXPECT_EQ(answer({}), "unknown");
 }

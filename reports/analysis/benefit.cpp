@@ -57,7 +57,7 @@ std::vector<Benefit> benefits(const RunResult& run) {
   std::vector<Benefit> rows;
   for (const CaseResult& one : run.cases) {
     const record::Record& record = one.record;
-    if (run.run.options.ranks_per_gpu > 1 && record.ranks > run.run.slots)
+    if (run.run.options.sharing.shared(record.ranks, run.run.slots))
       continue;  // ranks that share a GPU wait for each other
     const auto eager_ms = figure(record, "eager_step_ms", "eager_ms"),
                graph_ms = figure(record, "graph_step_ms", "replay_ms");

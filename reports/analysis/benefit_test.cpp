@@ -52,7 +52,7 @@ TEST(Benefit, RanksThatShareAGpuHaveNoRow) {
   RunResult run = run_of({wide, narrow});
   run.run.slots = 2;
   EXPECT_EQ(benefits(run).size(), 2u);
-  run.run.options.ranks_per_gpu = 2;
+  run.run.options.sharing.ranks_per_gpu = 2;
   const auto rows = benefits(run);
   ASSERT_EQ(rows.size(), 1u);
   EXPECT_EQ(rows[0].name, "case 2");

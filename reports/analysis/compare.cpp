@@ -103,7 +103,7 @@ Covered covered(const RunResult& run) {
 /// Why times and memory of the two runs say nothing about each other; empty if they do.
 std::string why_no_figures(const record::Run& left, const record::Run& right) {
   if (left.stack.gpus != right.stack.gpus) return "the GPUs differ";
-  if (left.options.ranks_per_gpu != right.options.ranks_per_gpu) return "the ranks per GPU differ";
+  if (left.options.sharing != right.options.sharing) return "the ranks or cases per GPU differ";
   if (left.device == "sim" && left.stack.cpus != right.stack.cpus)
     return "the simulated device ran on another number of CPU cores";
   return "";

@@ -205,9 +205,13 @@ std::string versions_section(const RunResult& run) {
   std::string gpus;
   for (const std::string& gpu : stack.gpus) gpus += (gpus.empty() ? "" : ", ") + gpu;
   text += markdown_row({"GPUs", gpus.empty() ? "none" : markdown_text(gpus)});
-  if (run.run.options.ranks_per_gpu > 1)
+  const record::GpuSharing& sharing = run.run.options.sharing;
+  if (sharing.cases_per_gpu > 1)
+    text += markdown_row({"cases per GPU", "up to " + std::to_string(sharing.cases_per_gpu) +
+                                               " at the same time: their times say nothing"});
+  if (sharing.ranks_per_gpu > 1)
     text += markdown_row(
-        {"ranks per GPU", "up to " + std::to_string(run.run.options.ranks_per_gpu) +
+        {"ranks per GPU", "up to " + std::to_string(sharing.ranks_per_gpu) +
                               ", in cases of more ranks than GPUs: NCCL talks between them "
                               "as between hosts, and their times say nothing"});
   return text + "\n";

@@ -130,7 +130,7 @@ TEST(Markdown, TheBenefitOfGraphsComesLastAndIsShort) {
 TEST(Markdown, SaysWhereRanksSharedGpus) {
   RunResult run = run_of({ended('1', "tp=4", "pass"_verdict, 10)});
   EXPECT_EQ(page(run).find("ranks per GPU"), std::string::npos);
-  run.run.options.ranks_per_gpu = 2;
+  run.run.options.sharing.ranks_per_gpu = 2;
   EXPECT_NE(page(run).find("| ranks per GPU | up to 2, in cases of more ranks than GPUs"),
             std::string::npos);
 }

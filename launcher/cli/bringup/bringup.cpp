@@ -19,7 +19,7 @@ namespace {
 struct BringupOptions {
   LikeOptions like;
   std::string case_name, device = "auto";
-  int ranks_per_gpu = 1;
+  record::GpuSharing sharing;
   std::uint64_t seed = 1;
   bool json = false;
 };
@@ -70,7 +70,7 @@ void show(const Step& step, int number, std::ostream& out) {
 
 record::ExitCode execute_bringup(const BringupOptions& options, Surroundings& surroundings) {
   expect_like(options.like, surroundings, "bringup");
-  const launcher::Device device = device_of(options.device, surroundings, options.ranks_per_gpu);
+  const launcher::Device device = device_of(options.device, surroundings, options.sharing);
   const matrix::Machine machine = machine_of(device);
   const matrix::Case target = target_of(options, machine, surroundings);
   if (!target.values.contains("impl"))
@@ -124,7 +124,7 @@ Action declare_bringup(CLI::App& app) {
       ->type_name("CASE");
   app.add_option("--device", options->device, "where the cases run (default: auto)")
       ->type_name(kDevices);
-  declare_ranks_per_gpu(app, options->ranks_per_gpu);
+  declare_ranks_per_gpu(app, options->sharing.ranks_per_gpu);
   app.add_option("--seed", options->seed, "the seed of every run (default: 1)")->type_name("N");
   declare_like(app, options->like);
   app.option_defaults()->group(kOutput);

@@ -33,15 +33,15 @@ std::string cost_line(const launcher::RunSetup& setup) {
     slot_seconds += line.ranks * line.expected_seconds;
     longest_seconds = std::max(longest_seconds, line.expected_seconds);
   }
-  const double wall_seconds =
-      std::max(longest_seconds, slot_seconds / std::max(1, setup.run.slots));
+  const int slots = std::max(1, setup.run.slots) * setup.run.options.sharing.cases_per_gpu;
+  const double wall_seconds = std::max(longest_seconds, slot_seconds / slots);
   std::string bound;
   if (setup.run.options.max_gpu_ms > 0)
     bound =
         fmt::format("; at most {:.1f}", static_cast<double>(setup.run.options.max_gpu_ms) / 60000);
   return fmt::format("expected cost {:.1f} {}-minutes{}, {} or more on {} slots\n",
                      slot_seconds / 60, setup.run.device == "cuda" ? "GPU" : "rank", bound,
-                     reports::clock_text(wall_seconds), setup.run.slots);
+                     reports::clock_text(wall_seconds), slots);
 }
 
 bool tests_other_subjects(const launcher::RunSetup& setup) {
@@ -78,9 +78,12 @@ ProgressPrinter::ProgressPrinter(Surroundings& surroundings, bool json)
 
 void ProgressPrinter::begin(const launcher::RunSetup& setup) {
   const record::Stack& stack = setup.run.stack;
-  const int ranks_per_gpu = setup.run.options.ranks_per_gpu;
-  const std::string shared =
-      ranks_per_gpu > 1 ? fmt::format(", up to {} ranks on each", ranks_per_gpu) : "";
+  const record::GpuSharing& sharing = setup.run.options.sharing;
+  std::string shared;
+  if (sharing.ranks_per_gpu > 1)
+    shared += fmt::format(", up to {} ranks on each", sharing.ranks_per_gpu);
+  if (sharing.cases_per_gpu > 1)
+    shared += fmt::format(", up to {} cases on each", sharing.cases_per_gpu);
   const std::string place =
       setup.run.device == "cuda"
           ? fmt::format("{} x {}{}", stack.gpus.size(),

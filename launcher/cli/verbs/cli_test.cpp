@@ -37,7 +37,9 @@ TEST_F(CliTest, UnknownWordsAreExitTwoAndTheNearestIsNamed) {
       {{"plan", "--device", "sim", "--ranks-per-gpu", "0"}, "--ranks-per-gpu must be at least 1"},
       {{"plan", "--device", "sim", "--ranks-per-gpu", "2"}, "--ranks-per-gpu goes with GPUs"},
       {{"run", "--launcher", "slurm", "--device", "cuda", "--ranks-per-gpu", "2"},
-       "--ranks-per-gpu goes with --launcher local"},
+       "--ranks-per-gpu and --cases-per-gpu go with --launcher local"},
+      {{"plan", "--device", "sim", "--cases-per-gpu", "0"}, "--cases-per-gpu must be at least 1"},
+      {{"plan", "--device", "sim", "--cases-per-gpu", "2"}, "--cases-per-gpu goes with GPUs"},
       {{"plan", "--matrix", "/nonexistent/m.json"}, "check the path /nonexistent/m.json"},
   };
   for (const Refused& row : rows) {
@@ -112,7 +114,7 @@ TEST_F(GpusOfOneProcess, AreSharedByNoRanksAndNothingIsStartedThere) {
               "  got   compute mode EXCLUSIVE_PROCESS\n"
               "  want  compute mode DEFAULT\n"
               "  why   a second rank would get no context on it\n"
-              "  next  leave --ranks-per-gpu out, or have the mode changed\n");
+              "  next  leave --ranks-per-gpu and --cases-per-gpu out, or have the mode changed\n");
     EXPECT_FALSE(fs::exists(top / "runs"));
   }
 }

@@ -1,5 +1,6 @@
 // repro: runs one case again, alone, in a new run, and prints its evidence; or writes a script that
 // starts its ranks without the launcher, also under a debugger, a checker or a profiler.
+#include <algorithm>
 #include <memory>
 
 #include "launcher/cli/device_option.h"
@@ -80,10 +81,11 @@ record::ExitCode execute_repro(const ReproOptions& options, Surroundings& surrou
   const std::string wanted = !options.device.empty() ? options.device
                              : recorded              ? recorded->device
                                                      : "auto";
-  const int recorded_share =
-      recorded && recorded->device == wanted ? recorded->options.ranks_per_gpu : 1;
-  const launcher::Device device = device_of(
-      wanted, surroundings, options.ranks_per_gpu == 0 ? recorded_share : options.ranks_per_gpu);
+  // A single case has no other beside it.
+  record::GpuSharing sharing{.ranks_per_gpu = std::max(1, options.ranks_per_gpu)};
+  if (options.ranks_per_gpu == 0 && recorded && recorded->device == wanted)
+    sharing.ranks_per_gpu = recorded->options.sharing.ranks_per_gpu;
+  const launcher::Device device = device_of(wanted, surroundings, sharing);
   record::PlanLine line =
       matrix::plan_case(surroundings.catalogue, found.test_case, machine_of(device), "repro");
   // On the recorded device the expectation, limits and environment are the recorded ones. Whether

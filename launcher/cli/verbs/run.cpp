@@ -83,7 +83,7 @@ record::ExitCode execute_run(const RunVerbOptions& options, Surroundings& surrou
   expect_like(options.like, surroundings, "run");
   const std::optional<ShardOption> part = shard_option(options.shard);
   const launcher::Device device = device_on(cluster_of(options.run.cluster), options.plan.device,
-                                            surroundings, options.plan.ranks_per_gpu);
+                                            surroundings, options.plan.sharing);
   Planned planned = options.like.given ? plan_like(options, device, surroundings)
                                        : make_plan(options.plan, device, surroundings);
   if (!device.note.empty())

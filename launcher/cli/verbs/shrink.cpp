@@ -126,7 +126,7 @@ class Shrink {
     const reports::Signature signature = reports::signature(failing.record);
     const launcher::Device device =
         device_of(options_.device.empty() ? run.run.device : options_.device, surroundings_,
-                  options_.device.empty() ? run.run.options.ranks_per_gpu : 1);
+                  options_.device.empty() ? run.run.options.sharing : record::GpuSharing());
     result_.run = run.run.run_id;
     result_.run_name = run.run_name;
     result_.case_id = failing.plan.id;

@@ -58,7 +58,8 @@ Json to_json(const Options& options) {
           {"budget_ms", options.budget_ms},
           {"max_fail", options.max_fail},
           {"max_gpu_ms", options.max_gpu_ms},
-          {"ranks_per_gpu", options.ranks_per_gpu},
+          {"ranks_per_gpu", options.sharing.ranks_per_gpu},
+          {"cases_per_gpu", options.sharing.cases_per_gpu},
           {"confirm", options.confirm},
           {"limits_ms", record::to_json(options.limits_ms)}};
 }
@@ -68,7 +69,8 @@ Options options_from(const Fields& in) {
           .budget_ms = in.required<std::int64_t>("budget_ms"),
           .max_fail = in.required<int>("max_fail"),
           .max_gpu_ms = in.optional<std::int64_t>("max_gpu_ms").value_or(0),
-          .ranks_per_gpu = in.optional<int>("ranks_per_gpu").value_or(1),
+          .sharing = {.ranks_per_gpu = in.optional<int>("ranks_per_gpu").value_or(1),
+                      .cases_per_gpu = in.optional<int>("cases_per_gpu").value_or(1)},
           .confirm = in.optional<int>("confirm").value_or(0),
           .limits_ms = limits_from(in, "limits_ms", false)};
 }

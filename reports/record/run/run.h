@@ -44,6 +44,18 @@ struct Stack {
 Json to_json(const Stack& stack);
 Stack stack_from(const Fields& in);
 
+/// How many ranks may be on one GPU at the same time. Their results count, their times do not.
+struct GpuSharing {
+  int ranks_per_gpu = 1;  // of one case that has more ranks than this host has GPUs
+  int cases_per_gpu = 1;  // of different cases, one rank of each
+
+  /// Whether the ranks of a case of so many ranks do not have their GPUs to themselves.
+  bool shared(int ranks, int gpus) const {
+    return cases_per_gpu > 1 || (ranks_per_gpu > 1 && ranks > gpus);
+  }
+  bool operator==(const GpuSharing&) const = default;
+};
+
 /// The options of a run. A resumed run keeps them.
 struct Options {
   std::string isolation = "planned";  // planned (each case's own), process, batch
@@ -52,9 +64,9 @@ struct Options {
   /// No more cases start after so much time of GPUs (of ranks on sim), summed over all; 0: no
   /// bound.
   std::int64_t max_gpu_ms = 0;
-  int ranks_per_gpu = 1;  // for cases with more ranks than this host has GPUs
-  int confirm = 0;        // how often a failure is run again to measure its rate
-  Limits limits_ms;       // for cases that do not set their own
+  GpuSharing sharing;
+  int confirm = 0;   // how often a failure is run again to measure its rate
+  Limits limits_ms;  // for cases that do not set their own
 
   bool operator==(const Options&) const = default;
 };

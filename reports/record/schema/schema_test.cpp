@@ -174,6 +174,7 @@ const std::set<std::string>& added_keys() {
                                   "run/options",
                                   "run/options/max_gpu_ms",
                                   "run/options/ranks_per_gpu",
+                                  "run/options/cases_per_gpu",
                                   "run/options/confirm",
                                   "doctor/libraries"};
     for (const KindDescription& kind : kind_descriptions())

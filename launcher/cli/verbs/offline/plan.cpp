@@ -62,9 +62,11 @@ void print(const matrix::Covering& covering, bool explain, std::ostream& out) {
 void print(const Planned& planned, const launcher::Device& device, bool explain,
            std::ostream& out) {
   const matrix::Plan& plan = planned.plan;
+  const record::GpuSharing& sharing = device.sharing;
   out << fmt::format(
-      "profile {} on {} with {} slots{}, seed {}\n", plan.profile, device.name, device.slots,
-      device.ranks_per_gpu > 1 ? fmt::format(" of up to {} ranks", device.ranks_per_gpu) : "",
+      "profile {} on {} with {} slots{}{}, seed {}\n", plan.profile, device.name, device.slots,
+      sharing.ranks_per_gpu > 1 ? fmt::format(" of up to {} ranks", sharing.ranks_per_gpu) : "",
+      sharing.cases_per_gpu > 1 ? fmt::format(" for up to {} cases", sharing.cases_per_gpu) : "",
       planned.seed);
   out << fmt::format("{} raw  {} valid  {} filtered  {} negative  {} faults  {} cases planned\n",
                      plan.raw.text(), plan.valid.text(), plan.filtered.text(), plan.negative,
@@ -98,7 +100,7 @@ void print(const Planned& planned, const launcher::Device& device, bool explain,
 
 record::ExitCode execute_plan(const PlanVerbOptions& options, Surroundings& surroundings) {
   const launcher::Device device =
-      device_for_planning(options.plan.device, surroundings, options.plan.ranks_per_gpu);
+      device_for_planning(options.plan.device, surroundings, options.plan.sharing);
   if (device.rank_program.empty())
     surroundings.err << "planned for the simulated device with an unknown stack, because "
                      << device.note << "\n";

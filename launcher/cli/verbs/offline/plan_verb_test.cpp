@@ -69,7 +69,7 @@ TEST_F(PlanVerbTest, WhereRanksShareGpusThereIsRoomForMoreOfThem) {
                                 .gpus = {"0", "1"},
                                 .slots = 2,
                                 .note = {},
-                                .ranks_per_gpu = 2};
+                                .sharing = {.ranks_per_gpu = 2}};
   EXPECT_EQ(machine_of(device).slots, 4);
   std::vector<record::PlanLine> lines(4);
   lines[0].ranks = 8;
