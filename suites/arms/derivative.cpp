@@ -30,6 +30,10 @@ constexpr double kSmallElement = 0.02;
 // Where the bound is more than a share of what is computed, or both disagree, a part of the change
 // is measured too.
 constexpr double kClear = 0.1, kSmallScale = 0.25;
+// Where that disagrees too, still smaller parts are measured. One counts if its bound, which holds
+// the rounding of the loss, is a small share of what is computed. Steep places of random models of
+// eight layers needed 1/64 and 1/256 (measured on the simulated device).
+constexpr double kLeastScale = 1.0 / 256, kFine = 0.05;
 // How much of the difference between a change and half of it may be left after the extrapolation,
 // which removes the term of third order. The higher ones are smaller.
 constexpr double kCurvature = 2;
@@ -191,14 +195,22 @@ Measured measured(const LossAt& loss, double scale, double rounding) {
 /// The same at the scale that tells most. `gradient_rounding` is that of `computed`, and is added
 /// to the bound.
 Measured measured(const LossAt& loss, double rounding, double computed, double gradient_rounding) {
+  const auto agrees = [&](const Measured& one) {
+    return std::abs(one.change - computed) <= one.bound + gradient_rounding;
+  };
   Measured best = measured(loss, 1, rounding);
-  const bool clear = best.bound <= kClear * std::abs(computed) &&
-                     std::abs(best.change - computed) <= best.bound + gradient_rounding;
-  if (!clear) {
+  if (best.bound > kClear * std::abs(computed) || !agrees(best)) {
     const Measured large = best, small = measured(loss, kSmallScale, rounding);
     if (small.bound < best.bound) best = small;
     // Both have to agree, so that no bound is small by chance.
     best.bound = std::max(best.bound, 2 * std::abs(large.change - small.change));
+  }
+  // The loss of a deep model may be steep in a range that is narrower than both changes. What a
+  // gradient has to be is the limit of small ones.
+  for (double scale = kSmallScale * kSmallScale; !agrees(best) && scale >= kLeastScale;
+       scale *= kSmallScale) {
+    const Measured finer = measured(loss, scale, rounding);
+    if (agrees(finer) && finer.bound <= kFine * std::abs(computed)) best = finer;
   }
   best.bound += gradient_rounding;
   return best;

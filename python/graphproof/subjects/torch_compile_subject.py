@@ -43,6 +43,9 @@ def options_of(case: Case, graphs: bool) -> dict:
     return {**cut, "triton.cudagraphs": graphs,
             "triton.cudagraph_trees": case.axis("graph_trees", "on") == "on",
             "graph_partition": bool(case.axis("graph_partition", False)),
+            # They are made for code of the host, and lie in TMPDIR whatever
+            # TORCHINDUCTOR_CACHE_DIR says: a file that the case would leave behind.
+            "cpp_cache_precompile_headers": False,
             # Every arm and rank has to take the same kernels, whatever a measurement says.
             "triton.autotune_pointwise": False, "deterministic": True,
             # A graph that the compiler gives up is an error that has its reason. What it gives up

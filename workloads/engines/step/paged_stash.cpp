@@ -44,10 +44,12 @@ void PagedStash::finish_step(const workloads::Batch& batch,
   const Found found = of_all_ranks(buffers, step_.layout());
   if (found.overflowed == 0) return;
   ++reruns_;
-  const std::int64_t pages = (found.needed + kPageRows - 1) / kPageRows;
   const std::int64_t limit = buffers.rows();
   buffers.limit(buffers.most_rows());
   step_.forward_backward(batch);
+  // Layers behind the one that lost rows send others now.
+  const std::int64_t needed = std::max(found.needed, of_all_ranks(buffers, step_.layout()).needed);
+  const std::int64_t pages = (needed + kPageRows - 1) / kPageRows;
   buffers.limit(std::max(limit, pages * kPageRows));
   drop_graph();
 }
