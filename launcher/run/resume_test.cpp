@@ -162,6 +162,14 @@ TEST_F(ResumeTest, ABudgetStopsStartingAndTheRestIsResumed) {
   expect_each_case_once();
 }
 
+TEST_F(ResumeTest, ABudgetThatIsOverWhileTheLastCaseRunsCutsNothingShort) {
+  setup.run.options.budget_ms = 300;
+  const auto result = go(slow_plan(1));
+  EXPECT_GT(result.wall_seconds, 0.3);
+  EXPECT_EQ(result.ending, reports::Ending::finished) << notices;
+  EXPECT_EQ(reports::exit_code(result), record::ExitCode::ok);
+}
+
 TEST_F(ResumeTest, GpuMinutesThatAreUsedUpStopStartingAndTheRestIsResumed) {
   setup.run.options.max_gpu_ms = 600;
   const auto result = go(slow_plan(8));

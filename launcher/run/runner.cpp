@@ -163,7 +163,14 @@ void Runner::check_bounds(std::int64_t now_ms) {
   }
   disk_floor_.check(now_ms);
   if (ending_) return;
-  if (const auto end = spending_.reached(now_ms)) end_run(*end);
+  // While each batch is at its last case and none waits, there is nothing to cut short.
+  if (const auto end = spending_.reached(now_ms); end && cases_wait()) end_run(*end);
+}
+
+bool Runner::cases_wait() const {
+  return !queue_.empty() || std::any_of(running_.begin(), running_.end(), [](const auto& batch) {
+    return batch->not_done().size() > 1;
+  });
 }
 
 void Runner::add(CaseGroup group, const std::vector<Slot>& avoided) {
@@ -356,7 +363,7 @@ void Runner::case_judged(const JudgePool::Judged& judged, std::int64_t now_ms) {
 
 RunStanding Runner::standing(const record::PlanLine& line, const record::Context& context) const {
   RunStanding standing = standing_;
-  standing.ending = ending_.has_value();
+  standing.ending = ending_ || spending_.reached(steady_ms());
   standing.last_case = recorder_.is_last(line.id);
   const std::vector<Slot> avoided = quarantine_.avoided(context.batch);
   standing.fits_elsewhere =

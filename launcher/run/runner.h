@@ -48,6 +48,8 @@ class Runner {
   void take(PendingWork pending);
   void round(std::int64_t now_ms);
   void check_bounds(std::int64_t now_ms);
+  /// Whether a case is not yet begun.
+  bool cases_wait() const;
 
   void add(CaseGroup group, const std::vector<Slot>& avoided = {});
   void start_batches(std::int64_t now_ms);
