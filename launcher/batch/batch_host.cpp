@@ -34,7 +34,11 @@ BatchRequest BatchHost::request(const CaseGroup& group, const std::string& name,
   if (matrix::subject_of(group.attempts.front().line) != matrix::kReference)
     request.job.python = run_.stack.python;
   for (const int slot : slots) {
-    if (!setup_.gpus.empty()) request.job.gpus.push_back(gpu(slot));
+    // Of a GPU that the ranks of the batch share it has several slots.
+    const std::string name_of_gpu = gpu(slot);
+    std::vector<std::string>& gpus = request.job.gpus;
+    if (!setup_.gpus.empty() && std::find(gpus.begin(), gpus.end(), name_of_gpu) == gpus.end())
+      gpus.push_back(name_of_gpu);
     if (cpus_.empty()) continue;
     const Cpus& near = cpus_.at(static_cast<std::size_t>(slot) % cpus_.size());
     request.job.cpus.insert(request.job.cpus.end(), near.begin(), near.end());

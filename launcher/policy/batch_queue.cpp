@@ -64,14 +64,12 @@ std::vector<std::string> BatchQueue::drop_all() {
 }
 
 int BatchQueue::slots_of(const CaseGroup& group) const {
-  return ranks_per_gpu_ > 1 ? std::min(group.ranks(), schedule_.gpu_count()) : group.ranks();
+  return ranks_per_gpu_ > 1 ? std::min(group.ranks(), schedule_.slot_count()) : group.ranks();
 }
 
 bool BatchQueue::exclusive(const CaseGroup& group) const {
-  return slots_of(group) < group.ranks() ||
-         std::any_of(
-             group.attempts.begin(), group.attempts.end(),
-             [&](const Attempt& attempt) { return measures_time(attempt.line, effects_); });
+  return std::any_of(group.attempts.begin(), group.attempts.end(),
+                     [&](const Attempt& attempt) { return measures_time(attempt.line, effects_); });
 }
 
 }  // namespace graphproof::launcher

@@ -15,8 +15,8 @@ namespace graphproof::launcher {
 /// The waiting groups of one run, and the schedule that places them.
 class BatchQueue {
  public:
-  /// `effects` must outlive it. With several ranks per GPU, a batch with more ranks than GPUs has
-  /// them all, and nothing runs beside it.
+  /// `effects` must outlive it. `ranks_per_gpu`: with more than one, a batch with more ranks than
+  /// slots shares all slots.
   BatchQueue(Schedule schedule, const reports::CheckEffects& effects, int ranks_per_gpu)
       : schedule_(std::move(schedule)), effects_(effects), ranks_per_gpu_(ranks_per_gpu) {}
 

@@ -68,7 +68,7 @@ Schedule Schedule::of_shared_gpus(const std::vector<Place>& gpus, int slots_per_
 }
 
 void Schedule::add(const Queued& queued) {
-  assert(queued.slots >= 1 && queued.slots <= widest(Flags(places_.size(), true)));
+  assert(queued.slots >= 1 && fits(queued.slots, Flags(places_.size(), true)));
   const auto next = std::find_if(waiting_.begin(), waiting_.end(), [&](const Waiting& other) {
     return goes_before(queued, other.queued);
   });
@@ -86,12 +86,12 @@ std::vector<Slot> Schedule::of_same_gpus(const std::vector<Slot>& slots) const {
   return {all.begin(), all.end()};
 }
 
-int Schedule::widest(const Flags& usable) const {
-  if (across_nodes_) return count(usable);
+bool Schedule::fits(int slots, const Flags& usable) const {
+  if (across_nodes_ || slots > gpu_count_) return count(usable) >= slots;
   std::vector<int> usable_on(places_.size());
   for (std::size_t slot = 0; slot < places_.size(); ++slot)
     usable_on[static_cast<std::size_t>(places_[slot].node)] += usable[slot];
-  return *std::max_element(usable_on.begin(), usable_on.end());
+  return *std::max_element(usable_on.begin(), usable_on.end()) >= slots;
 }
 
 std::optional<std::vector<Slot>> Schedule::place(const Queued& queued, const Flags& free) const {
@@ -103,8 +103,7 @@ std::optional<std::vector<Slot>> Schedule::place(const Queued& queued, const Fla
     for (const Slot slot : of_same_gpus(queued.avoided))
       elsewhere[static_cast<std::size_t>(slot)] = free_elsewhere[static_cast<std::size_t>(slot)] =
           false;
-    if (widest(elsewhere) >= queued.slots)
-      return place_within(queued.slots, free_elsewhere, elsewhere);
+    if (fits(queued.slots, elsewhere)) return place_within(queued.slots, free_elsewhere, elsewhere);
   }
   return place_within(queued.slots, free, usable);
 }
@@ -398,7 +397,7 @@ bool Schedule::fits_elsewhere(int slots, const std::vector<Slot>& avoided) const
   Flags usable = withdrawn_;
   usable.flip();
   for (const Slot slot : of_same_gpus(avoided)) usable[static_cast<std::size_t>(slot)] = false;
-  return widest(usable) >= slots;
+  return fits(slots, usable);
 }
 
 void Schedule::withdraw(const std::vector<Slot>& slots) {
@@ -411,10 +410,9 @@ void Schedule::withdraw(const std::vector<Slot>& slots) {
 std::vector<std::string> Schedule::drop_unfit() {
   Flags usable = withdrawn_;
   usable.flip();
-  const int most = widest(usable);
   std::vector<std::string> dropped;
   std::erase_if(waiting_, [&](const Waiting& waiting) {
-    if (waiting.queued.slots <= most) return false;
+    if (fits(waiting.queued.slots, usable)) return false;
     dropped.push_back(waiting.queued.batch);
     return true;
   });

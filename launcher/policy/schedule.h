@@ -70,8 +70,8 @@ class Schedule {
   /// is wider than every node may lie on several.
   explicit Schedule(std::vector<Place> places, bool across_nodes = true);
   /// GPUs each of which has so many slots: slot s is on GPU s % gpus.size(). The GPUs of a batch
-  /// are all different ones. What befalls a slot (strike(), withdraw(), Queued::avoided) befalls
-  /// all slots of its GPU. REQUIRES: at least one GPU, all on one node.
+  /// that is no wider than that are all different ones. What befalls a slot (strike(), withdraw(),
+  /// Queued::avoided) befalls all slots of its GPU. REQUIRES: at least one GPU, all on one node.
   static Schedule of_shared_gpus(const std::vector<Place>& gpus, int slots_per_gpu);
 
   /// Adds a batch that waits. REQUIRES: 1 <= queued.slots <= the slots of a node, or slot_count if
@@ -152,8 +152,8 @@ class Schedule {
   int count(const Flags& flags) const;
   /// All slots of the GPUs on which these are, ascending.
   std::vector<Slot> of_same_gpus(const std::vector<Slot>& slots) const;
-  /// The most slots that a batch can have of these.
-  int widest(const Flags& usable) const;
+  /// Whether a batch of so many slots can have them of these.
+  bool fits(int slots, const Flags& usable) const;
   std::optional<std::vector<Slot>> place(const Queued& queued, const Flags& free) const;
   std::optional<std::vector<Slot>> place_within(int slots, const Flags& free,
                                                 const Flags& usable) const;

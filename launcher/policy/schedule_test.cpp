@@ -67,6 +67,20 @@ TEST(ScheduleTest, SharedGpusTakeSeveralBatchesButOneRankOfEach) {
   EXPECT_EQ(gpus(schedule, schedule.start(1)).at("two2"), (std::set<Slot>{0, 1}));
 }
 
+TEST(ScheduleTest, OnSharedGpusOnlyABatchOfMoreRanksThanGpusHasTwoSlotsOfOne) {
+  Schedule schedule = Schedule::of_shared_gpus({{0, 0}, {0, 0}}, 3);
+  schedule.add({"four", 4, 10});
+  schedule.add({"two", 2, 10});
+  EXPECT_EQ(names(schedule.start(0)), (Names{"four", "two"}));
+  schedule.release("four");
+  schedule.release("two");
+  schedule.withdraw({1});
+  schedule.add({"again", 2, 10});
+  EXPECT_EQ(schedule.drop_unfit(), Names{"again"}) << "one GPU is left";
+  schedule.add({"three", 3, 10});
+  EXPECT_EQ(names(schedule.start(1)), Names{"three"});
+}
+
 TEST(ScheduleTest, SharedGpusAreEmptyForABatchThatMeasuresTime) {
   Schedule schedule = Schedule::of_shared_gpus({{0, 0}}, 4);
   schedule.add({"times", 1, 10, true});

@@ -128,26 +128,30 @@ TEST_F(GpuTroubleTest, MoreRanksThanGpusShareThemAll) {
 TEST_F(GpuTroubleTest, CasesShareAGpuAndItsMemoryIsNotJudged) {
   setup.run.options.sharing.cases_per_gpu = 2;
   setenv("GRAPHPROOF_FAKE_NVML", (scratch.path() / "gpu_memory").c_str(), 1);
-  const auto result = go_well({fake_line(1, 2, "gpu_memory replay 0", "process"),
+  const auto result = go_well({fake_line(1, 2, "gpu_memory build 0", "process"),
                                fake_line(2, 2, "", "process"), fake_line(3, 1, "", "process")});
   for (const reports::CaseResult& one : result.cases) {
     EXPECT_EQ(one.record.verdict.text(), "pass") << one.record.reason;
     const std::string env =
         record::read_text(folder / "batches" / one.record.context.batch / "env");
     EXPECT_NE(env.find("GRAPHPROOF_SHARED_GPUS="), env.npos) << env;
-    EXPECT_FALSE(one.record.context.cleanup.gpu_memory);
   }
   EXPECT_EQ(lease_of(result.cases[0].record), "0,1");
   EXPECT_EQ(lease_of(result.cases[1].record), "0,1");
 }
 
-TEST_F(GpuTroubleTest, ACaseOfMoreRanksThanGpusHasThemForItselfAlsoAmongCasesThatShare) {
+TEST_F(GpuTroubleTest, ACaseOfMoreRanksThanGpusRunsBesideOthersToo) {
   setup.run.options.sharing = {.ranks_per_gpu = 2, .cases_per_gpu = 3};
-  const auto result = go_well({fake_line(1, 4, "", "process"), fake_line(2, 1, "", "process")});
-  for (const reports::CaseResult& one : result.cases)
+  const auto result = go_well({fake_line(1, 4, "", "process"), fake_line(2, 1, "", "process"),
+                               fake_line(3, 3, "", "process")});
+  for (const reports::CaseResult& one : result.cases) {
     EXPECT_EQ(one.record.verdict.text(), "pass") << one.record.reason;
+    const std::string env =
+        record::read_text(folder / "batches" / one.record.context.batch / "env");
+    EXPECT_NE(env.find("GRAPHPROOF_SHARED_GPUS="), env.npos) << env;
+  }
   EXPECT_EQ(lease_of(result.cases[0].record), "0,1");
-  EXPECT_TRUE(result.cases[0].record.context.cleanup.gpu_memory) << "nothing ran beside it";
+  EXPECT_EQ(lease_of(result.cases[2].record), "0,1");
 }
 
 TEST_F(GpuTroubleTest, AGpuThatIsIllTwiceIsNotLeasedAgain) {
