@@ -806,7 +806,7 @@ class RankScript {
       for (const char* arm : {"eager_a", "eager_b", "padded_eager"}) batch(arm, k, false);
       compare("padding", "eager_a", "padded_eager", k);
     }
-    const Ended ended = ended_requests(attempt_.axes, replica_of(attempt_.axes, rank_));
+    const requests::Ended ended = ended_requests(attempt_.axes, replica_of(attempt_.axes, rank_));
     line(record::SequencesLine{.arm = "eager_a",
                                .requests = ended.requests,
                                .tokens = ended.tokens,
