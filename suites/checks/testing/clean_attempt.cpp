@@ -507,7 +507,8 @@ class RankScript {
     if (collective_ || !plan_.graph) return;
     constexpr std::int64_t kBlock = 512;
     const std::int64_t distance = moved ? 3 * kBlock : kBlock;
-    for (const char* arm : {"lockstep_graph", "free_graph", "solo_graph"})
+    for (const char* arm :
+         {"lockstep_graph", "free_graph", plan_.trains ? "solo_graph" : "graph_b"})
       line(record::PlacementLine{
           .arm = arm, .buffer = "pool", .bytes = distance, .offset = distance});
   }
