@@ -25,16 +25,17 @@ _graphproof_axes='subject impl modules inference_scope tp pp vpp dp cp ep etp se
 declare -gA _graphproof_options _graphproof_values
 
 _graphproof_options[run]='
-  --profile --matrix --where --device --ranks-per-gpu --seed --extend --shard --run-dir --isolation
-  --cold --confirm --budget --max-fail --max-gpu-minutes --launcher --hosts --nodes --slots
-  --cpus-per-slot --partition --account --qos --time-limit --constraint --node-arch --slurm-arg
-  --container-image --container-mounts --apptainer --env-file --queue-limit --like --dialect
-  --version --world-size --arch --env --stack --json --help'
+  --profile --matrix --where --device --ranks-per-gpu --cases-per-gpu --seed --extend --shard
+  --run-dir --isolation --cold --confirm --budget --max-fail --max-gpu-minutes --launcher --hosts
+  --nodes --slots --cpus-per-slot --partition --account --qos --time-limit --constraint --node-arch
+  --slurm-arg --container-image --container-mounts --apptainer --env-file --queue-limit --like
+  --dialect --version --world-size --arch --env --stack --json --help'
 _graphproof_values[run --profile]='PROFILE'
 _graphproof_values[run --matrix]='FILE'
 _graphproof_values[run --where]='EXPR'
 _graphproof_values[run --device]='auto sim cuda'
 _graphproof_values[run --ranks-per-gpu]='-'
+_graphproof_values[run --cases-per-gpu]='-'
 _graphproof_values[run --seed]='-'
 _graphproof_values[run --extend]='RUN'
 _graphproof_values[run --shard]='-'
@@ -255,12 +256,14 @@ _graphproof_values[rules --version]='-'
 _graphproof_values[rules 1]='-'
 
 _graphproof_options[plan]='
-  --profile --matrix --where --device --ranks-per-gpu --seed --extend --explain --json --help'
+  --profile --matrix --where --device --ranks-per-gpu --cases-per-gpu --seed --extend --explain
+  --json --help'
 _graphproof_values[plan --profile]='PROFILE'
 _graphproof_values[plan --matrix]='FILE'
 _graphproof_values[plan --where]='EXPR'
 _graphproof_values[plan --device]='auto sim cuda'
 _graphproof_values[plan --ranks-per-gpu]='-'
+_graphproof_values[plan --cases-per-gpu]='-'
 _graphproof_values[plan --seed]='-'
 _graphproof_values[plan --extend]='RUN'
 _graphproof_values[plan --explain]='-'
