@@ -23,6 +23,7 @@ namespace graphproof::workloads {
 
 class Fp8Weights;
 struct CachedTokens;
+struct ExpertChoices;
 
 /// Cheap to copy. What it refers to lives as long as the TrainStep, so module bodies may keep
 /// copies beyond the forward.
@@ -56,6 +57,9 @@ struct ForwardPass {
   at::Tensor fp8_kept = {};                 // with_kept_scales(); else undefined
   /// Inference over kept keys and values; null: whole sequences.
   const CachedTokens* cached = nullptr;
+  /// Inference: experts take every token that is routed, and routers note their choices. Null in
+  /// training and evaluation, where experts have a capacity.
+  ExpertChoices* choices = nullptr;
   SharedExpertStream* shared_expert_stream = nullptr;  // null: shared experts run with the router
   /// The second run of a recomputed part, in backward. It draws the masks of the first run again
   /// and does not count what the first run has counted.

@@ -16,9 +16,10 @@ MambaTables::MambaTables(const ModelConfig& config, at::Device device) {
 }
 
 Mamba::Mamba(Parameters& parameters, const ModelConfig& config, const Layout& layout,
-             const MambaTables& tables, const std::string& name)
+             const MambaTables& tables, const std::string& name, std::int64_t layer)
     : config_(config),
       layout_(layout),
+      layer_(static_cast<std::size_t>(layer)),
       tables_(tables),
       held_groups_(config.kv_groups / layout.tp),
       groups_(held_groups_ / layout.cp),
@@ -45,7 +46,17 @@ Mamba::Mamba(Parameters& parameters, const ModelConfig& config, const Layout& la
   norm_ = of_groups(".norm.weight", gate_rows(), {1.0, 0.1});
 }
 
+std::vector<std::int64_t> Mamba::state_shape(const ModelConfig& config, const Layout& layout) {
+  return {config.heads / layout.tp, kExpand * config.hidden / config.heads, kState};
+}
+
+std::vector<std::int64_t> Mamba::window_shape(const ModelConfig& config, const Layout& layout) {
+  return {config.kv_groups / layout.tp, kExpand * config.hidden / config.kv_groups + 2 * kState,
+          kWindow - 1};
+}
+
 at::Tensor Mamba::forward(const at::Tensor& x, const ForwardPass& pass) const {
+  if (pass.cached) return forward_kept(x, pass.cached->states, pass);
   const std::int64_t columns = gate_rows() + mixed_rows() + heads_of_group_;
   const at::Tensor rows =
       to_groups(sequences_of(in_.forward(x, pass), config_.microbatch_size, layout_)
@@ -145,6 +156,111 @@ at::Tensor Mamba::scan(const at::Tensor& mixed, const at::Tensor& steps,
   const at::Tensor back =
       y.view({batches, groups_, heads_of_group_, length, width_}).permute({0, 3, 1, 2, 4});
   return (back + values * of_head(skip_).unsqueeze(2)).flatten(3);
+}
+
+namespace {
+
+/// kept [B + 1, ...] out: of every slot that has a row in this step, the value of its last row.
+void keep(const at::Tensor& kept, const at::Tensor& of_last, const at::Tensor& last) {
+  const at::Tensor of_slots = kept.narrow(0, 0, last.size(0));
+  std::vector<std::int64_t> shape(static_cast<std::size_t>(kept.dim()), 1);
+  shape[0] = -1;
+  of_slots.copy_(at::where(last.ge(0).view(shape), of_last, of_slots));
+}
+
+/// What the slots of the rows have kept, [N, ...]; zeros for requests that begin.
+at::Tensor kept_of_rows(const at::Tensor& kept, const CachedStates& cached) {
+  std::vector<std::int64_t> shape(static_cast<std::size_t>(kept.dim()), 1);
+  shape[0] = -1;
+  return kept.index_select(0, cached.slots).masked_fill(cached.begins.view(shape), 0);
+}
+
+}  // namespace
+
+/// x [N, H], in place of forward().
+at::Tensor Mamba::forward_kept(const at::Tensor& x, const CachedStates& cached,
+                               const ForwardPass& pass) const {
+  const at::Tensor rows = in_.forward(x, pass).unflatten(
+      1, {groups_, gate_rows() + mixed_rows() + heads_of_group_});  // [N, G', *]
+  const at::Tensor gate = rows.narrow(2, 0, gate_rows());
+  const at::Tensor mixed =
+      at::silu(convolved_kept(rows.narrow(2, gate_rows(), mixed_rows()), cached)).to(at::kFloat);
+  const at::Tensor steps =
+      at::softplus(rows.narrow(2, gate_rows() + mixed_rows(), heads_of_group_).to(at::kFloat) +
+                   of_head(step_bias_));
+  const at::Tensor scanned =
+      scan_kept(mixed, steps, cached).to(x.scalar_type()) * at::silu(gate);  // [N, G', R*D]
+  return out_.forward(normalized(scanned.unsqueeze(0), pass).squeeze(0).flatten(1), pass);
+}
+
+/// x [N, G', C], in place of convolved().
+at::Tensor Mamba::convolved_kept(const at::Tensor& x, const CachedStates& cached) const {
+  const at::Tensor weights = in_use(window_);                                // [G', C, 4]
+  const at::Tensor ahead = kept_of_rows(cached.windows.at(layer_), cached);  // [N, G', C, 3]
+  const at::Tensor place =
+      cached.upto.sum({0}).to(at::kLong).sub(1).view({-1, 1, 1, 1});  // among its request's rows
+  const std::int64_t rows = x.size(0);
+  std::vector<at::Tensor> window{x};  // each row, and those before it
+  for (std::int64_t back = 1; back < kWindow; ++back) {
+    const at::Tensor index = (place + (kWindow - 1 - back)).clamp_max(kWindow - 2);
+    const at::Tensor earlier =
+        ahead.gather(3, index.expand({rows, x.size(1), x.size(2), 1})).squeeze(3);
+    const at::Tensor in_step = at::constant_pad_nd(x, {0, 0, 0, 0, back, 0}).narrow(0, 0, rows);
+    window.push_back(at::where(place.squeeze(3).ge(back), in_step, earlier));
+  }
+  at::Tensor sum = in_use(window_bias_);
+  for (std::int64_t back = 0; back < kWindow; ++back)
+    sum = sum + window[static_cast<std::size_t>(back)] * weights.select(2, kWindow - 1 - back);
+  std::vector<at::Tensor> newest(window.rend() - (kWindow - 1), window.rend());
+  keep(cached.windows.at(layer_), at::stack(newest, 3).index_select(0, cached.last.clamp_min(0)),
+       cached.last);
+  return sum;
+}
+
+/// mixed [N, G', R*D + 2*W] fp32, steps [N, G', R] fp32. Returns [N, G', R*D] fp32.
+at::Tensor Mamba::scan_kept(const at::Tensor& mixed, const at::Tensor& steps,
+                            const CachedStates& cached) const {
+  const std::int64_t rows = mixed.size(0), heads = groups_ * heads_of_group_;
+  const at::Tensor values = mixed.narrow(2, 0, gate_rows()).unflatten(2, {heads_of_group_, width_});
+  const at::Tensor write = mixed.narrow(2, gate_rows(), kState),
+                   read = mixed.narrow(2, gate_rows() + kState, kState);  // [N, G', W]
+  const at::Tensor decays = steps * at::exp(of_head(decay_));
+  const at::Tensor passed = at::mm(decays.reshape({rows, heads}).t(),
+                                   cached.upto);  // [G'*R, N]: sums up to and with each row
+  const at::Tensor hidden = (1 - cached.upto.t()) * MambaTables::kHidden;
+  const at::Tensor kept =
+      at::exp(passed.unsqueeze(1) - passed.unsqueeze(2) + hidden);  // [G'*R, t, s]
+  const at::Tensor overlap =
+      at::bmm(read.transpose(0, 1), write.permute({1, 2, 0})).unsqueeze(1);  // [G', 1, t, s]
+  const at::Tensor step = steps.permute({1, 2, 0});                          // [G', R, N]
+  const at::Tensor weights =
+      kept.view({groups_, heads_of_group_, rows, rows}) * overlap * step.unsqueeze(2);
+  const at::Tensor of_step = at::bmm(weights.reshape({heads, rows, rows}),
+                                     values.permute({1, 2, 0, 3}).reshape({heads, rows, width_}));
+
+  // What the state has of earlier steps: it decays up to each row.
+  const at::Tensor& states = cached.states.at(layer_);
+  const at::Tensor before = kept_of_rows(states, cached);     // [N, G'*R, D, W]
+  const at::Tensor left = at::exp(-passed).t().unsqueeze(2);  // [N, G'*R, 1]
+  const at::Tensor of_heads =
+      read.unsqueeze(2).expand({-1, -1, heads_of_group_, -1}).reshape({rows, heads, 1, kState});
+  const at::Tensor earlier = (before * of_heads).sum({3}) * left;
+
+  // The state after the last row of each slot.
+  const at::Tensor last = cached.last.clamp_min(0);
+  const at::Tensor written = (values * steps.unsqueeze(3)).unsqueeze(4) *
+                             write.unsqueeze(2).unsqueeze(3);  // [N, G', R, D, W]
+  const at::Tensor added = at::bmm(
+      kept.index_select(1, last),
+      written.permute({1, 2, 0, 3, 4}).reshape({heads, rows, width_ * kState}));  // [G'*R, B, D*W]
+  keep(states,
+       before.index_select(0, last) * left.index_select(0, last).unsqueeze(3) +
+           added.transpose(0, 1).unflatten(2, {width_, kState}),
+       cached.last);
+
+  const at::Tensor y = of_step.transpose(0, 1) + earlier;  // [N, G'*R, D]
+  return (y.unflatten(1, {groups_, heads_of_group_}) + values * of_head(skip_).unsqueeze(2))
+      .flatten(2);
 }
 
 /// x [B, A, G', R*D]. The RMS norm over each group, in fp32, so that it does not depend on the

@@ -22,12 +22,17 @@
 //
 // Packed sequences (data.h): the state starts anew with each document, and the convolution does not
 // reach into the document before.
+//
+// Inference (cached_tokens.h): the rows are tokens of any requests. The dual form runs over the
+// rows of each request in this step, and what they need of earlier ones is the state that its slot
+// has.
 #pragma once
 
 #include <optional>
 #include <string>
 
 #include "fixtures/tensors/torch.h"
+#include "workloads/forward/cached_tokens.h"
 #include "workloads/forward/forward_pass.h"
 #include "workloads/layers/linear.h"
 
@@ -56,9 +61,15 @@ class Mamba {
 
   /// `tables` outlives it.
   Mamba(Parameters& parameters, const ModelConfig& config, const Layout& layout,
-        const MambaTables& tables, const std::string& name);
+        const MambaTables& tables, const std::string& name, std::int64_t layer);
 
-  /// x [N/P, H] outside the tensor parallel region. Returns the same shape, also outside it.
+  /// The shapes of the state and of the window that a slot has of a layer (CachedStates).
+  static std::vector<std::int64_t> state_shape(const ModelConfig& config, const Layout& layout);
+  static std::vector<std::int64_t> window_shape(const ModelConfig& config, const Layout& layout);
+
+  /// x [N/P, H] outside the tensor parallel region. Returns the same shape, also outside it. With
+  /// ForwardPass::cached the N rows are single tokens of any requests, and the states of their
+  /// slots move on. Requires that sequences are not split.
   at::Tensor forward(const at::Tensor& x, const ForwardPass& pass) const;
 
  private:
@@ -68,6 +79,11 @@ class Mamba {
   at::Tensor of_head(const at::Tensor& parameter) const;
   at::Tensor to_groups(const at::Tensor& x, const ForwardPass& pass) const;
   at::Tensor to_tokens(const at::Tensor& y) const;
+  at::Tensor forward_kept(const at::Tensor& x, const CachedStates& cached,
+                          const ForwardPass& pass) const;
+  at::Tensor convolved_kept(const at::Tensor& x, const CachedStates& cached) const;
+  at::Tensor scan_kept(const at::Tensor& mixed, const at::Tensor& steps,
+                       const CachedStates& cached) const;
   at::Tensor convolved(const at::Tensor& x, const std::optional<at::Tensor>& apart) const;
   at::Tensor scan(const at::Tensor& mixed, const at::Tensor& steps,
                   const std::optional<at::Tensor>& apart) const;
@@ -75,6 +91,7 @@ class Mamba {
 
   ModelConfig config_;
   Layout layout_;
+  std::size_t layer_;
   const MambaTables& tables_;
   std::int64_t held_groups_, groups_, heads_of_group_, width_;  // G/T, G', R, D
   ColumnParallelLinear in_;

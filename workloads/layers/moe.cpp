@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "fixtures/comm/collectives.h"
+#include "workloads/forward/expert_choices.h"
 #include "workloads/forward/recompute.h"
 #include "workloads/layers/activation.h"
 #include "workloads/layers/context_parallel.h"
@@ -121,10 +122,7 @@ Routing Moe::route(const at::Tensor& hidden, const ForwardPass& pass) const {
   at::Tensor assigned, within;
   {
     const at::NoGradGuard no_grad;
-    const at::Tensor chosen =
-        descending(corrected ? scores + pass.router_bias.of(layer_) : scores, 1)
-            .narrow(1, 0, config_.topk);                    // [N, K]
-    assigned = chosen.unsqueeze(2).eq(expert_ids_).any(1);  // [N, E]
+    assigned = chosen_experts(corrected ? scores + pass.router_bias.of(layer_) : scores, pass);
   }
   // Far below any logit, so that its exponential is 0 and the softmax is over the chosen experts.
   constexpr double kNotChosen = -10000.0;
@@ -145,7 +143,7 @@ Routing Moe::route(const at::Tensor& hidden, const ForwardPass& pass) const {
                          (static_cast<double>(config_.topk) * tokens * tokens);
     probabilities = WithLoss::apply(probabilities, load.sum() * scale, pass.root_gradient);
   }
-  if (config_.dropless) {
+  if (config_.dropless || pass.choices) {
     within = assigned;
     if (!pass.again) pass.experts.routed(layer_, assigned, at::zeros_like(assigned));
   } else {
@@ -156,8 +154,28 @@ Routing Moe::route(const at::Tensor& hidden, const ForwardPass& pass) const {
     if (!pass.again)
       pass.experts.routed(layer_, assigned, assigned.logical_and(place.ge(capacity_)));
   }
-  within = pass.faults.dispatched(within, capacity_);
+  within = pass.faults.dispatched(within, capacity(hidden.size(0), pass));
   return {probabilities * within, within};
+}
+
+/// scores [N, E]. Returns [N, E] bool: the K experts of each token.
+at::Tensor Moe::chosen_experts(const at::Tensor& scores, const ForwardPass& pass) const {
+  const auto layer = static_cast<std::size_t>(layer_);
+  if (pass.choices && pass.choices->given) {
+    pass.choices->scores.at(layer) = scores;
+    return pass.choices->experts.at(layer);
+  }
+  const at::Tensor chosen = descending(scores, 1).narrow(1, 0, config_.topk);  // [N, K]
+  at::Tensor assigned = chosen.unsqueeze(2).eq(expert_ids_).any(1);
+  if (!pass.choices) return assigned;
+  assigned = assigned.logical_and(pass.choices->requested.unsqueeze(1));
+  pass.choices->experts.at(layer).copy_(assigned);
+  return assigned;
+}
+
+/// C for a number of tokens of this rank.
+std::int64_t Moe::capacity(std::int64_t tokens, const ForwardPass& pass) const {
+  return pass.choices ? tokens : capacity_;
 }
 
 at::Tensor Moe::shared(const at::Tensor& hidden, const ForwardPass& pass) const {
@@ -178,6 +196,7 @@ at::Tensor Moe::shared(const at::Tensor& hidden, const ForwardPass& pass) const 
 
 Dispatch Moe::preprocess(const at::Tensor& hidden, const Routing& routing,
                          const ForwardPass& pass) const {
+  const std::int64_t capacity = this->capacity(hidden.size(0), pass);
   at::Tensor tokens, slots, own, counts;
   {
     const at::NoGradGuard no_grad;
@@ -193,14 +212,14 @@ Dispatch Moe::preprocess(const at::Tensor& hidden, const Routing& routing,
           descending(by_expert(map), 1);  // [shares * E, N / shares]: its tokens first
       const at::Tensor place =
           at::gather(places(order), 1, own);  // [N, K]: among the tokens of the expert in the share
-      tokens = order.narrow(1, 0, capacity_);
+      tokens = order.narrow(1, 0, capacity);
       // A dropped assignment refers to some row of its expert, with weight 0.
-      slots = own * (shares() * capacity_) + place.clamp_max(capacity_ - 1);
+      slots = own * (shares() * capacity) + place.clamp_max(capacity - 1);
       if (by_share_.defined()) {
-        slots = slots + place_by_share_.div(order.size(1), "floor").unsqueeze(1) * capacity_;
+        slots = slots + place_by_share_.div(order.size(1), "floor").unsqueeze(1) * capacity;
         tokens = by_share_.view({shares(), 1, -1})
                      .expand({-1, config_.experts, -1})
-                     .gather(2, tokens.reshape({shares(), config_.experts, capacity_}))
+                     .gather(2, tokens.reshape({shares(), config_.experts, capacity}))
                      .transpose(0, 1);
       }
       tokens = tokens.reshape({-1});  // [E * shares * C]
@@ -331,10 +350,11 @@ at::Tensor Moe::pack(const at::Tensor& tokens, const at::Tensor& counts, const F
   if (config_.flex) {
     const FlexPlacement& placement = sizes.flex.emplace(
         of_all.view({layout_.etp * ranks, ranks, config_.experts / ranks}), row_numbers_,
-        FlexPlacement::Sizes{.rows = tokens.size(0),
-                             .capacity = pass.expert_buffers.rows(),
-                             .sender = layout_.etp_rank * ranks + layout_.ep_rank,
-                             .receiver = layout_.ep_rank});
+        FlexPlacement::Sizes{
+            .rows = tokens.size(0),
+            .capacity = std::min(pass.expert_buffers.rows(), layout_.etp * ranks * tokens.size(0)),
+            .sender = layout_.etp_rank * ranks + layout_.ep_rank,
+            .receiver = layout_.ep_rank});
     if (!pass.again) {
       pass.experts.carries(layer_, placement.carried());
       pass.experts.lost(layer_, (counts - placement.carried()).sum());
@@ -446,11 +466,11 @@ at::Tensor Moe::expert_forward(const at::Tensor& arrived, const SplitSizes& size
   if (sizes.flex)
     return reduce_over_etp(flex_forward(gather_over_etp(arrived), *sizes.flex, pass), pass);
   const std::int64_t mine = config_.experts / layout_.ep, senders = layout_.etp * layout_.ep;
-  const std::int64_t rows = shares() * capacity_, hidden = config_.hidden;
+  const at::Tensor gathered = gather_over_etp(arrived);
+  const std::int64_t rows = gathered.size(0) / (senders * mine), hidden = config_.hidden;
   // The experts are on the ranks in order, so each rank gets an equal part of the rows. The rows
   // that arrive are ordered by sender, then by expert.
-  const at::Tensor of_expert = gather_over_etp(arrived)
-                                   .view({senders, mine, rows, hidden})
+  const at::Tensor of_expert = gathered.view({senders, mine, rows, hidden})
                                    .transpose(0, 1)
                                    .reshape({mine, senders * rows, hidden});
   return reduce_over_etp(padded_experts(of_expert, pass)

@@ -28,6 +28,11 @@
 // with C for each of these shares (ModelConfig::capacity_cp). All indices come from stable sorts,
 // so equal elements have the same order on every device; nothing uses atomics or waits for the host
 // unless stated.
+//
+// In inference (ForwardPass::choices) what a request gets must not depend on the requests that
+// share its batch. No token is dropped: with drop and pad C is N, the most that an expert can get,
+// as with --moe-pad-experts-for-cuda-graph-inference of Megatron-LM. Rows that belong to no request
+// choose no expert, so neither their contents nor their number of assignments matters to others.
 #pragma once
 
 #include <optional>
@@ -69,7 +74,8 @@ struct SplitSizes {
 };
 
 /// The router, the shared expert and the routed experts of one layer. Methods enqueue on the
-/// current stream.
+/// current stream. In inference N may differ from that of a microbatch; with the flex dispatcher it
+/// is at most that.
 class Moe {
  public:
   /// Recommended by Megatron-LM's documentation for --moe-aux-loss-coeff and --moe-z-loss-coeff.
@@ -92,6 +98,7 @@ class Moe {
   ///                    assignments before any is dropped, times E and kAuxLossCoefficient.
   ///   router_z_loss    ST-MoE (Zoph et al. 2022). The mean square of the logsumexp of the logits,
   ///                    times kZLossCoefficient.
+  /// In inference the choices are written to ForwardPass::choices, or taken from there.
   Routing route(const at::Tensor& hidden, const ForwardPass& pass) const;
   /// hidden [N, H]. Returns the result of the shared expert, [N, H]; undefined without one.
   at::Tensor shared(const at::Tensor& hidden, const ForwardPass& pass) const;
@@ -138,6 +145,8 @@ class Moe {
   at::Tensor activated(const at::Tensor& inner, const ForwardPass& pass) const;
   at::Tensor gather_over_etp(const at::Tensor& rows) const;
   at::Tensor reduce_over_etp(const at::Tensor& rows, const ForwardPass& pass) const;
+  at::Tensor chosen_experts(const at::Tensor& scores, const ForwardPass& pass) const;
+  std::int64_t capacity(std::int64_t tokens, const ForwardPass& pass) const;
   void sum_over_sequence(const at::Tensor& counts) const;
   std::int64_t shares() const;
   at::Tensor by_expert(const at::Tensor& of_tokens) const;
@@ -145,9 +154,9 @@ class Moe {
 
   ModelConfig config_;
   Layout layout_;
-  std::int64_t layer_, capacity_;
-  DelayedGradients* delayed_;  // of the routed experts; null if their gradients are not delayed
-  at::Tensor expert_ids_;      // [E] int64: 0 .. E - 1
+  std::int64_t layer_, capacity_;  // C of a microbatch that is trained
+  DelayedGradients* delayed_;      // of the routed experts; null if their gradients are not delayed
+  at::Tensor expert_ids_;          // [E] int64: 0 .. E - 1
   /// [N] int64: the tokens share by share, and the place of each token in that order. Undefined for
   /// one share.
   at::Tensor by_share_, place_by_share_;

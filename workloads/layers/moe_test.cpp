@@ -249,11 +249,12 @@ TEST(Moe, RefusesLayoutsThatItCannotSplit) {
         Row{{.dp = 2, .ep = 2, .etp = 2}, "got tp * cp * dp = 2 and ep * etp = 4"},
         Row{{.dp = 2, .etp = 2},
             "got etp = 2 and linear_bias; want one of them; why: a bias after a reduce-scatter"},
-        Row{{.tp = 2},
+        Row{{.tp = 2, .tp_group = "tp"},
             "got experts = 4 and tp = 2 without sequence parallelism; want tp = 1 or sequence "
             "parallelism; why: rule R247"}}) {
     try {
       TrainStep step(kExperts, row.layout, device_under_test(), kSeed, {});
+      step.forward_backward({});
       ADD_FAILURE() << "accepted: " << row.message;
     } catch (const std::invalid_argument& error) {
       EXPECT_NE(std::string(error.what()).find(row.message), std::string::npos) << error.what();

@@ -32,7 +32,7 @@ Layer::Layer(Parameters& parameters, const ModelConfig& config, const Layout& la
       experts_delayed_(config.delay_wgrad ? std::make_unique<DelayedGradients>() : nullptr) {
   const bool shared_with_router = config.shared_expert && !config.shared_expert_overlap;
   if (config.mamba(index_)) {
-    mamba_.emplace(parameters, config, layout, mamba_tables, name_ + ".mamba");
+    mamba_.emplace(parameters, config, layout, mamba_tables, name_ + ".mamba", index_);
     parameters_ = parameters.starting_with(name_ + ".");
     return;
   }

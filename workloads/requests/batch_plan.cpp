@@ -1,6 +1,7 @@
 #include "workloads/requests/batch_plan.h"
 
 #include <algorithm>
+#include <map>
 #include <stdexcept>
 #include <string>
 
@@ -133,6 +134,20 @@ Request request(const Settings& settings, std::int64_t rank, std::int64_t index)
 std::int64_t prompt_token(std::int64_t rank, std::int64_t request, std::int64_t position,
                           std::int64_t vocab) {
   return (rank * 37 + request * 11 + position * 29 + 5) % vocab;
+}
+
+Ended ended(const Settings& settings, std::int64_t rank, const std::vector<Step>& steps) {
+  std::map<std::int64_t, std::int64_t> sampled;  // by request
+  for (const Step& step : steps)
+    for (auto row = step.rows.end() - step.sampled; row != step.rows.end(); ++row)
+      ++sampled[row->request];
+  Ended all;
+  for (const auto& [index, tokens] : sampled)
+    if (tokens == request(settings, rank, index).output) {
+      ++all.requests;
+      all.tokens += tokens;
+    }
+  return all;
 }
 
 std::vector<std::vector<Step>> plan(const Settings& settings) {

@@ -81,6 +81,12 @@ Request request(const Settings& settings, std::int64_t rank, std::int64_t index)
 std::int64_t prompt_token(std::int64_t rank, std::int64_t request, std::int64_t position,
                           std::int64_t vocab);
 
+/// The requests of rank `rank` that get all their tokens in its steps, and how many they are.
+struct Ended {
+  std::int64_t requests = 0, tokens = 0;
+};
+Ended ended(const Settings& settings, std::int64_t rank, const std::vector<Step>& steps);
+
 /// The steps of every rank: plan[rank][step]. Throws std::invalid_argument if a request of
 /// settings.length tokens does not fit into the blocks, or if sizes are not ascending.
 std::vector<std::vector<Step>> plan(const Settings& settings);

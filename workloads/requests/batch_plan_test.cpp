@@ -57,6 +57,21 @@ TEST(BatchPlan, EveryTokenOfARequestIsComputedOnceInItsOrder) {
     }
 }
 
+TEST(BatchPlan, ARequestHasEndedIfItHasAllItsTokens) {
+  const Settings of = settings(1, 0);  // one request after another
+  const std::vector<Step> all = plan(of)[0];
+  const Request first = request(of, 0, 0);
+  std::vector<Step> steps;
+  for (std::int64_t tokens = 0; tokens < first.output; steps.push_back(all[steps.size()])) {
+    EXPECT_EQ(ended(of, 0, steps).requests, 0);
+    const Step& next = all[steps.size()];
+    for (auto row = next.rows.end() - next.sampled; row != next.rows.end(); ++row)
+      tokens += row->request == 0 ? 1 : 0;
+  }
+  EXPECT_EQ(ended(of, 0, steps).requests, 1);
+  EXPECT_EQ(ended(of, 0, steps).tokens, first.output);
+}
+
 TEST(BatchPlan, NoTwoRequestsShareASlotOrABlock) {
   const auto steps = plan(settings(4, 0));
   for (const Step& step : steps[0]) {

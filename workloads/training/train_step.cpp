@@ -120,14 +120,18 @@ ModelConfig checked(const ModelConfig& config, const Layout& layout) {
                                 "bias after a reduce-scatter belongs to no part of an expert, and "
                                 "Megatron-LM's dispatchers have none; "
                                 "next: set etp to 1 or linear_bias to false");
-  if (layout.tp > 1 && !layout.sequence_parallel)
+  return config;
+}
+
+/// Inference has no such limit, and pays for what every rank computes.
+void require_split_tokens(const ModelConfig& config, const Layout& layout) {
+  if (config.experts > 0 && layout.tp > 1 && !layout.sequence_parallel)
     throw std::invalid_argument(
         "model layout: got experts = " + std::to_string(config.experts) +
         " and tp = " + std::to_string(layout.tp) +
         " without sequence parallelism; want tp = 1 or sequence parallelism; "
         "why: rule R247, every tensor parallel rank would route the same tokens; next: set it, or "
         "tp to 1");
-  return config;
 }
 
 at::Tensor token_weights(const Batch& batch, std::size_t microbatch) {
@@ -599,6 +603,7 @@ void TrainStep::State::reduce_gradients() {
 
 void TrainStep::forward_backward(const Batch& batch) {
   State& s = *state_;
+  require_split_tokens(s.config, s.layout);
   const Entered passes(s.inside, Inside::passes);
   at::Tensor(s.gradients.flat()).zero_();
   s.experts.begin_step();
@@ -631,13 +636,14 @@ void TrainStep::evaluate(const Batch& batch) {
 }
 
 at::Tensor TrainStep::infer(const at::Tensor& tokens, const CachedTokens* cached,
-                            ModuleRunner* runner) {
+                            ModuleRunner* runner, ExpertChoices* choices) {
   State& s = *state_;
   const at::NoGradGuard no_grad;
   const State::Evaluating evaluating(s);
   ForwardPass pass = s.pass_of({}, {});
   pass.runner = runner;
   pass.cached = cached;
+  pass.choices = choices;
   return s.model.logits(tokens, pass);
 }
 

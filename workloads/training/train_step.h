@@ -35,6 +35,7 @@ using fixtures::NamedTensor;
 
 class ActivationOffload;
 struct CachedTokens;
+struct ExpertChoices;
 
 /// The step and all state that it owns. Used by one thread; autograd may run backwards on its own
 /// threads.
@@ -44,8 +45,7 @@ class TrainStep {
   /// assigns to this rank. REQUIRES: the stream on which it will run or be captured is current,
   /// because gradient accumulators keep the stream of their creation. `faults` are the hooks of a
   /// planted fault, or null. Throws std::invalid_argument if the layout does not divide the model
-  /// (rule G001 refuses that earlier), and for experts with tensor parallelism but without sequence
-  /// parallelism (R247).
+  /// (rule G001 refuses that earlier).
   TrainStep(const ModelConfig& config, const Layout& layout, capture::Device& device,
             std::uint64_t seed, std::shared_ptr<faults::FaultHooks> faults = nullptr,
             fixtures::RngBackend backend = fixtures::RngBackend::graph_safe);
@@ -58,7 +58,8 @@ class TrainStep {
   /// overlap_param_gather the parameters are gathered first. Microbatches may be shorter than the
   /// model's sequences (lengths.h) in a dense model on one stage without a split of sequences,
   /// dropout and learned positions. May be captured and does not wait for the device, except with
-  /// the checks on the host (host_checks.h), which may throw.
+  /// the checks on the host (host_checks.h), which may throw. Throws std::invalid_argument for
+  /// experts with tensor parallelism but without sequence parallelism (R247).
   void forward_backward(const Batch& batch);
   /// Enqueues on the current stream: the forwards of the M microbatches without gradients and
   /// dropout, in a pipeline in the order of the forwards of a training step. Does not change
@@ -67,12 +68,15 @@ class TrainStep {
   void evaluate(const Batch& batch);
   /// Enqueues on the current stream, between steps: one step of inference, without gradients and
   /// dropout, and with the parameters as they are. Returns Gpt::logits() [N, V] fp32 of `tokens`:
-  /// [N] int64 with `cached`, which keeps their keys and values; [B, S] int64 if it is null. Parts
-  /// of the model run through `runner`, unless it is null. Changes nothing but the cache and the
-  /// layer counter. May be captured and does not wait for the device. REQUIRES: a dense model with
-  /// rotary positions on one stage, whose sequences are not split; `cached` outlives the graphs
+  /// [N] int64 with `cached`, which keeps their keys, values and states; [B, S] int64 if it is
+  /// null. `choices`: the experts of the N tokens, or of the B*S. Parts of the model run through
+  /// `runner`, unless it is null. Changes nothing but the cache, the choices, the layer counter and
+  /// the counts of experts. May be captured and does not wait for the device, except with a
+  /// dropless dispatch other than flex. REQUIRES: rotary positions, one stage, sequences that are
+  /// not split, and `choices` if the model has experts; `cached` and `choices` outlive the graphs
   /// that `runner` captures.
-  at::Tensor infer(const at::Tensor& tokens, const CachedTokens* cached, ModuleRunner* runner);
+  at::Tensor infer(const at::Tensor& tokens, const CachedTokens* cached, ModuleRunner* runner,
+                   ExpertChoices* choices = nullptr);
   /// [M] fp32 out, static: the losses of evaluate().
   at::Tensor evaluation_losses();
   /// Enqueues Optimizer::step(), which reads learning_rate() on the device.

@@ -57,7 +57,8 @@ PlacedBuffers placed_buffers(const Attempt& attempt, const Expected& expected) {
   for (const std::string_view arm : arms)
     for (const std::string_view buffer : buffers) placed.emplace_back(arm, buffer);
   if (expected.graph && !collective)
-    for (const std::string_view arm : {"lockstep_graph", "free_graph", "solo_graph"})
+    for (const std::string_view arm :
+         {"lockstep_graph", "free_graph", expected.trains ? "solo_graph" : "graph_b"})
       placed.emplace_back(arm, "pool");
   return placed;
 }

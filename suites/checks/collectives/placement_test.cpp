@@ -117,6 +117,24 @@ TEST(Placement, OfTrainingStepsIsThatOfFlatBuffersAndPools) {
                {"rank 1 left no `placement` line of the gradients of arm eager_a"}}});
 }
 
+TEST(Placement, OfAnInferenceJobIsThatOfItsPools) {
+  judge_rows(kPlacementCheck,
+             {{"impl", "local"},
+              {"inference_scope", "block"},
+              {"dp", 2},
+              {"microbatch_size", 4},
+              {"steps", 64},
+              {"schedule", "decode"},
+              {"placement", "per_rank"}},
+             {{"no line of the second graph arm",
+               [](Attempt& attempt) {
+                 erase(attempt, {.rank = 1, .kind = "placement", .arm = "graph_b"});
+               },
+               Result::fail,
+               1,
+               {"rank 1 left no `placement` line of the pool of arm graph_b"}}});
+}
+
 TEST(Placement, OfSymmetricTrainingStepsIsTheAllocators) {
   EXPECT_EQ(record::name(judge_one(kPlacementCheck, {{"impl", "manual"}}, [](Attempt&) {}).result),
             "not_applicable");

@@ -1,7 +1,5 @@
 #include "suites/checks/inference/job_plan.h"
 
-#include <map>
-
 namespace graphproof::checks {
 
 requests::Settings job_settings(const Axes& axes) {
@@ -23,21 +21,10 @@ std::size_t replica_of(const Axes& axes, int rank) {
   return static_cast<std::size_t>(rank / axes.integer("tp") % axes.integer("dp"));
 }
 
-Ended ended_requests(const Axes& axes, std::size_t replica) {
+requests::Ended ended_requests(const Axes& axes, std::size_t replica) {
   const requests::Settings settings = job_settings(axes);
-  std::map<std::int64_t, std::int64_t> sampled;  // by request
-  const auto plan = requests::plan(settings);
-  for (const requests::Step& step : plan.at(replica))
-    for (std::size_t row = step.rows.size() - static_cast<std::size_t>(step.sampled);
-         row < step.rows.size(); ++row)
-      ++sampled[step.rows[row].request];
-  Ended all;
-  for (const auto& [index, tokens] : sampled)
-    if (tokens == requests::request(settings, static_cast<std::int64_t>(replica), index).output) {
-      ++all.requests;
-      all.tokens += tokens;
-    }
-  return all;
+  return requests::ended(settings, static_cast<std::int64_t>(replica),
+                         requests::plan(settings).at(replica));
 }
 
 std::string work_word(requests::Work work) {

@@ -19,10 +19,7 @@ std::vector<std::vector<requests::Step>> job_plan(const Axes& axes);
 std::size_t replica_of(const Axes& axes, int rank);
 
 /// The requests of a data parallel rank that get all their tokens within the job.
-struct Ended {
-  std::int64_t requests = 0, tokens = 0;
-};
-Ended ended_requests(const Axes& axes, std::size_t replica);
+requests::Ended ended_requests(const Axes& axes, std::size_t replica);
 
 /// `work` as lines spell it.
 std::string work_word(requests::Work work);

@@ -11,7 +11,7 @@ namespace graphproof::checks::d73 {
 /// within the bound of reordered sums.
 record::CheckResult whole_sequences(Judgement& judgement, const Attempt& attempt) {
   for (const RankFiles& files : attempt.ranks) {
-    const Ended want = ended_requests(attempt.axes, replica_of(attempt.axes, files.rank));
+    const requests::Ended want = ended_requests(attempt.axes, replica_of(attempt.axes, files.rank));
     const auto* line = judgement.first<record::SequencesLine>(files, "eager_a");
     if (!line) {
       judgement.absent<record::SequencesLine>(files, "of arm eager_a");

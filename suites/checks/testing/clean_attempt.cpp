@@ -507,7 +507,8 @@ class RankScript {
     if (collective_ || !plan_.graph) return;
     constexpr std::int64_t kBlock = 512;
     const std::int64_t distance = moved ? 3 * kBlock : kBlock;
-    for (const char* arm : {"lockstep_graph", "free_graph", "solo_graph"})
+    for (const char* arm :
+         {"lockstep_graph", "free_graph", plan_.trains ? "solo_graph" : "graph_b"})
       line(record::PlacementLine{
           .arm = arm, .buffer = "pool", .bytes = distance, .offset = distance});
   }
@@ -806,7 +807,7 @@ class RankScript {
       for (const char* arm : {"eager_a", "eager_b", "padded_eager"}) batch(arm, k, false);
       compare("padding", "eager_a", "padded_eager", k);
     }
-    const Ended ended = ended_requests(attempt_.axes, replica_of(attempt_.axes, rank_));
+    const requests::Ended ended = ended_requests(attempt_.axes, replica_of(attempt_.axes, rank_));
     line(record::SequencesLine{.arm = "eager_a",
                                .requests = ended.requests,
                                .tokens = ended.tokens,

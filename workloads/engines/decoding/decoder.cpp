@@ -7,6 +7,7 @@
 #include "workloads/config/precision.h"
 #include "workloads/engines/capture/step_tensors.h"
 #include "workloads/layers/attention.h"
+#include "workloads/layers/mamba.h"
 
 namespace graphproof::engines {
 namespace {
@@ -15,6 +16,22 @@ using requests::kBlockTokens, requests::Work;
 
 std::string batch_name(Work work, std::int64_t size) {
   return (work == Work::decode ? "decode." : "prefill.") + std::to_string(size);
+}
+
+/// The first `rows` rows of each defined tensor.
+std::vector<at::Tensor> first_rows(const std::vector<at::Tensor>& all, std::int64_t rows) {
+  std::vector<at::Tensor> first;
+  for (const at::Tensor& one : all)
+    first.push_back(one.defined() ? one.narrow(0, 0, rows) : at::Tensor());
+  return first;
+}
+
+/// Appends the defined ones of `of_layers`, as "NAME.LAYER".
+void append_layers(std::vector<NamedTensor>& tensors, const std::string& name,
+                   const std::vector<at::Tensor>& of_layers) {
+  for (std::size_t layer = 0; layer < of_layers.size(); ++layer)
+    if (of_layers[layer].defined())
+      tensors.push_back({name + "." + std::to_string(layer), of_layers[layer]});
 }
 
 }  // namespace
@@ -83,9 +100,27 @@ Decoder::Decoder(DecoderConfig config, const EngineConfig& engine, capture::Devi
   places_ = at::arange(settings.length, host).to(on);
   block_offsets_ = at::arange(settings.length, host).remainder(kBlockTokens).to(on);
   const std::int64_t groups = model.kv_groups / layout.tp, width = model.hidden / model.heads;
+  const auto flags = host.device(on).dtype(at::kBool);
+  requested_ = at::zeros({most_rows_}, flags);
+  if (model.hybrid) {
+    upto_ = at::zeros({most_rows_, most_rows_}, fp32);
+    begins_ = at::zeros({most_rows_}, flags);
+    last_ = at::full({settings.slots}, -1, whole);
+    slot_numbers_ = at::arange(settings.slots, host).to(on);
+  }
+  const auto of_slots = [&](std::vector<std::int64_t> shape, const at::TensorOptions& options) {
+    shape.insert(shape.begin(), settings.slots + 1);
+    return at::zeros(shape, options);
+  };
   for (std::int64_t layer = 0; layer < model.layers; ++layer) {
-    keys_.push_back(at::zeros({entries_, groups, width}, type));
-    values_.push_back(at::zeros({entries_, groups, width}, type));
+    const bool mamba = model.mamba(layer), routes = model.experts > 0 && !mamba;
+    const at::Tensor none;
+    keys_.push_back(mamba ? none : at::zeros({entries_, groups, width}, type));
+    values_.push_back(mamba ? none : at::zeros({entries_, groups, width}, type));
+    states_.push_back(mamba ? of_slots(workloads::Mamba::state_shape(model, layout), fp32) : none);
+    windows_.push_back(mamba ? of_slots(workloads::Mamba::window_shape(model, layout), type)
+                             : none);
+    experts_.push_back(routes ? at::zeros({most_rows_, model.experts}, flags) : none);
   }
   logits_ = at::zeros({most_rows_, model.vocab}, fp32);
   latest_ = at::full({settings.slots + 1}, config_.padding % model.vocab, whole);
@@ -108,7 +143,16 @@ Decoder::Batch& Decoder::batch(Work work, std::int64_t size) {
                     .read = rows(read_),
                     .mask = rows(mask_),
                     .keys = keys_,
-                    .values = values_};
+                    .values = values_,
+                    .states = {}};
+    if (upto_.defined())
+      batch.cached.states = {.slots = rows(slots_),
+                             .upto = rows(upto_).narrow(1, 0, size),
+                             .begins = rows(begins_),
+                             .last = last_,
+                             .states = states_,
+                             .windows = windows_};
+    batch.choices = {.requested = rows(requested_), .experts = first_rows(experts_, size)};
     batch.slots = rows(slots_);
     batch.tokens = rows(tokens_);
     batch.tables = rows(tables_);
@@ -147,22 +191,40 @@ void Decoder::describe(const Batch& batch, std::int64_t rows, bool entries_from_
       workloads::AttentionTables::kMasked);
 }
 
+/// Computes what mamba layers need of the first `rows` rows.
+void Decoder::describe_states(std::int64_t rows, bool reset, bool reset_described) {
+  if (!upto_.defined() || rows == 0) return;
+  const at::Tensor slots = slots_.narrow(0, 0, rows), numbers = row_numbers_.narrow(0, 0, rows);
+  const at::Tensor upto = slots.unsqueeze(1)
+                              .eq(slots.unsqueeze(0))
+                              .logical_and(numbers.unsqueeze(1).le(numbers.unsqueeze(0)));
+  upto_.narrow(0, 0, rows).narrow(1, 0, rows).copy_(upto);
+  // A request begins in this step if the first of its rows has position 0.
+  if (reset_described)
+    begins_.narrow(0, 0, rows).copy_(positions_.narrow(0, 0, rows).eq(upto.sum({0}) - 1));
+  if (!reset) begins_.zero_();
+  last_.copy_((slot_numbers_.unsqueeze(1).eq(slots.unsqueeze(0)) * (numbers + 1)).amax({1}) - 1);
+}
+
 /// The model from the tokens to the logits. What a graph of scope block holds.
 void Decoder::forward(Batch& batch, Work work, workloads::ModuleRunner* runner) {
   const at::NoGradGuard no_grad;
   const at::Tensor tokens =
       work == Work::decode ? latest_.index_select(0, batch.slots) : batch.tokens;
-  batch.logits.copy_(step_.infer(tokens, &batch.cached, runner));
+  batch.logits.copy_(step_.infer(tokens, &batch.cached, runner, &batch.choices));
 }
 
 std::vector<NamedTensor> Decoder::statics(const Batch& batch) const {
   std::vector<NamedTensor> tensors{
-      {"slots", slots_}, {"positions", positions_}, {"tokens", tokens_}, {"written", written_},
-      {"read", read_},   {"mask", mask_},           {"latest", latest_}, {"logits", logits_}};
-  for (std::size_t layer = 0; layer < keys_.size(); ++layer) {
-    tensors.push_back({"keys." + std::to_string(layer), batch.cached.keys[layer]});
-    tensors.push_back({"values." + std::to_string(layer), batch.cached.values[layer]});
-  }
+      {"slots", slots_},     {"positions", positions_}, {"tokens", tokens_},
+      {"written", written_}, {"read", read_},           {"mask", mask_},
+      {"latest", latest_},   {"logits", logits_},       {"requested", requested_}};
+  if (upto_.defined()) append(tensors, {{"upto", upto_}, {"begins", begins_}, {"last", last_}});
+  append_layers(tensors, "keys", batch.cached.keys);
+  append_layers(tensors, "values", batch.cached.values);
+  append_layers(tensors, "states", states_);
+  append_layers(tensors, "windows", windows_);
+  append_layers(tensors, "experts", experts_);
   append(tensors, step_.parameters());
   return tensors;
 }
@@ -171,6 +233,8 @@ void Decoder::capture(Batch& batch, Work work) {
   // Warm-up and capture compute with padding alone, so they change nothing that a request has.
   copy_rows(std::ssize(steps_), batch.slots.size(0));
   describe(batch, batch.slots.size(0), false);
+  describe_states(batch.slots.size(0), true, true);
+  requested_.zero_();
   if (config_.scope == InferenceScope::layer) {
     layers_->begin(batch.name);
     forward(batch, work, layers_.get());
@@ -243,6 +307,8 @@ void Decoder::run(std::int64_t index) {
   const std::int64_t rows = std::ssize(planned.rows);
   work_ = planned.work;
   size_ = planned.size;
+  for (const at::Tensor& experts : experts_)
+    if (experts.defined()) at::Tensor(experts).zero_();
   if (work_ == Work::idle) {
     slot_logits_.zero_();
     return;
@@ -258,7 +324,11 @@ void Decoder::run(std::int64_t index) {
                   .drawn = planned.sampled,
                   .entries_from_end = false,
                   .blocks_of_padding = false,
-                  .length_kept = false};
+                  .length_kept = false,
+                  .routed = rows,
+                  .padding_continues = false,
+                  .states_reset = true,
+                  .reset_described = true};
   step_.faults().padded_batch(how);
   work_ = how.work;
   size_ = how.size;
@@ -269,9 +339,18 @@ void Decoder::run(std::int64_t index) {
         .copy_(row_numbers_.new_zeros({1, tables_.size(1)}).expand({how.size - rows, -1}));
     positions_.narrow(0, rows, how.size - rows).zero_();
   }
+  if (how.padding_continues && how.size > rows) {
+    const at::Tensor padding = slots_.narrow(0, rows, how.size - rows);
+    if (rows > 0)
+      padding.copy_(slots_.narrow(0, rows - 1, 1));
+    else
+      at::Tensor(padding).zero_();
+  }
   if (how.length_kept)
     positions_.narrow(0, 0, rows).add_(1).clamp_max_(config_.requests.length - 1);
   describe(of_size, how.described, how.entries_from_end);
+  describe_states(how.described, how.states_reset, how.reset_described);
+  requested_.copy_(row_numbers_.lt(how.routed));
   if (of_size.captured)
     launch(of_size, how.work);
   else
@@ -282,13 +361,17 @@ void Decoder::run(std::int64_t index) {
 std::vector<NamedTensor> Decoder::results() const {
   std::vector<NamedTensor> tensors{{"logits", slot_logits_},
                                    {"tokens", latest_.narrow(0, 0, config_.requests.slots)}};
-  for (std::size_t layer = 0; layer < keys_.size(); ++layer) {
-    const auto kept = [&](const at::Tensor& all) {
-      return all.narrow(0, most_rows_, entries_ - most_rows_);
-    };
-    tensors.push_back({"keys." + std::to_string(layer), kept(keys_[layer])});
-    tensors.push_back({"values." + std::to_string(layer), kept(values_[layer])});
-  }
+  append_layers(tensors, "experts", experts_);
+  const auto kept = [&](const std::vector<at::Tensor>& all) {
+    std::vector<at::Tensor> of_requests;
+    for (const at::Tensor& one : all)
+      of_requests.push_back(one.defined() ? one.narrow(0, most_rows_, entries_ - most_rows_) : one);
+    return of_requests;
+  };
+  append_layers(tensors, "keys", kept(keys_));
+  append_layers(tensors, "values", kept(values_));
+  append_layers(tensors, "states", first_rows(states_, config_.requests.slots));
+  append_layers(tensors, "windows", first_rows(windows_, config_.requests.slots));
   return tensors;
 }
 

@@ -10,12 +10,15 @@
 // Copies. Before each step the rows of the batch go into static tensors on the device. All steps
 // are on the device from the beginning, so the host neither waits nor copies between two steps.
 // Padding. A padded row belongs to no request: it has no blocks, its slot is one that no request
-// gets, and its keys and values go to entries of the cache that no request reads. A rank without
-// rows computes with padding alone while another rank has work.
+// gets, its keys and values go to entries of the cache that no request reads, it chooses no
+// experts, and no state of a mamba layer moves on by it. A rank without rows computes with padding
+// alone while another rank has work, so that ranks that share experts issue the same exchanges.
+// States. Every slot has a state in each mamba layer, which stays where it is over all replays. A
+// request that begins takes it for zero, whatever the request before it has left there.
 // After the graph, eagerly: the next tokens of the real rows, greedy or drawn at random.
 //
 // Letters: B slots, M rows of the largest batch, K blocks of a request, S tokens of a request at
-// most, V vocabulary, L layers, C entries of the cache.
+// most, V vocabulary, L layers, C entries of the cache, E experts.
 #pragma once
 
 #include <map>
@@ -26,6 +29,7 @@
 #include "workloads/engines/capture/graph_capture.h"
 #include "workloads/engines/decoding/layer_graphs.h"
 #include "workloads/forward/cached_tokens.h"
+#include "workloads/forward/expert_choices.h"
 #include "workloads/requests/batch_plan.h"
 
 namespace graphproof::engines {
@@ -54,6 +58,10 @@ struct PaddedBatch {
   bool entries_from_end;    // the entry of a row without a block counts from the end of the cache
   bool blocks_of_padding;   // padded rows have the first blocks of the cache
   bool length_kept;         // positions count from 1, as if the slot had kept a token
+  std::int64_t routed;      // rows that choose experts: those of requests
+  bool padding_continues;   // padded rows have the slot of the last row, or slot 0
+  bool states_reset;        // requests that begin have no state: so it is
+  bool reset_described;     // which requests begin is computed: so it is
 };
 
 /// The job of one rank. Used by one thread. All work is enqueued on the stream that is current.
@@ -76,8 +84,9 @@ class Decoder {
   requests::Work work() const { return work_; }
   std::int64_t size() const { return size_; }
   /// Static: "logits" [B, V] fp32, of the slots that got a token in the last step, otherwise 0;
-  /// "tokens" [B] int64, the latest token of each slot; "keys.L" and "values.L", the entries of the
-  /// cache that requests can have.
+  /// "tokens" [B] int64, the latest token of each slot; "experts.L" [M, E] bool, the choices of the
+  /// rows of the last step, otherwise 0; "keys.L" and "values.L", the entries of the cache that
+  /// requests can have; "states.L" and "windows.L" of mamba layers, those of all slots.
   std::vector<NamedTensor> results() const;
   /// Waits for the device and destroys the graphs. Idempotent.
   void drop_graphs();
@@ -87,6 +96,7 @@ class Decoder {
   struct Batch {
     std::string name;  // "decode.4"
     workloads::CachedTokens cached;
+    workloads::ExpertChoices choices;
     at::Tensor slots, tokens, tables, logits;
     std::unique_ptr<capture::Graph> graph;  // of scope block
     bool captured = false;
@@ -94,6 +104,7 @@ class Decoder {
   Batch& batch(requests::Work work, std::int64_t size);
   void copy_rows(std::int64_t index, std::int64_t rows);
   void describe(const Batch& batch, std::int64_t rows, bool entries_from_end);
+  void describe_states(std::int64_t rows, bool reset, bool reset_described);
   void forward(Batch& batch, requests::Work work, workloads::ModuleRunner* runner);
   void launch(Batch& batch, requests::Work work);
   void take_tokens(const requests::Step& planned, const at::Tensor& logits, std::int64_t drawn);
@@ -120,11 +131,15 @@ class Decoder {
   at::Tensor all_slots_, all_positions_, all_tokens_, all_tables_;
   // The static inputs of the graphs, [M], [M, K], [M, S] and [M, 1, S].
   at::Tensor slots_, positions_, tokens_, tables_, written_, read_, mask_;
-  at::Tensor row_numbers_, places_, block_offsets_;  // constants [M], [S], [S]
-  std::vector<at::Tensor> keys_, values_;            // L of [C, G/T, D]
-  at::Tensor logits_;                                // [M, V] fp32
-  at::Tensor latest_;                                // [B + 1] int64
-  at::Tensor slot_logits_;                           // [B, V] fp32
+  at::Tensor requested_;             // [M] bool
+  at::Tensor upto_, begins_, last_;  // CachedStates, of the largest batch; only in a hybrid model
+  at::Tensor row_numbers_, places_, block_offsets_, slot_numbers_;  // constants [M], [S], [S], [B]
+  std::vector<at::Tensor> keys_, values_;     // L of [C, G/T, D]; undefined for mamba layers
+  std::vector<at::Tensor> states_, windows_;  // L as in CachedStates; undefined for other layers
+  std::vector<at::Tensor> experts_;           // L of [M, E] bool; undefined without experts
+  at::Tensor logits_;                         // [M, V] fp32
+  at::Tensor latest_;                         // [B + 1] int64
+  at::Tensor slot_logits_;                    // [B, V] fp32
 };
 
 }  // namespace graphproof::engines

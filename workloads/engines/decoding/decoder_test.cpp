@@ -30,6 +30,23 @@ workloads::ModelConfig model_of(workloads::Precision precision = workloads::Prec
           .precision = precision};
 }
 
+enum class Dispatch { drop_and_pad, dropless, gathered, flex };
+
+workloads::ModelConfig moe_of(Dispatch dispatch) {
+  workloads::ModelConfig model = model_of();
+  model.experts = 4;
+  model.topk = 2;
+  model.dropless = dispatch != Dispatch::drop_and_pad;
+  model.gather_tokens = dispatch == Dispatch::gathered;
+  model.flex = dispatch == Dispatch::flex;
+  return model;
+}
+
+workloads::ModelConfig hybrid_of(workloads::ModelConfig model = model_of()) {
+  model.hybrid = true;
+  return model;
+}
+
 DecoderConfig job_of(InferenceScope scope, bool sampled = false, std::int64_t chunk = 0) {
   return {.requests = {.slots = 4,
                        .length = 16,
@@ -99,6 +116,54 @@ TEST(Decoder, GraphsEqualEagerWhateverThePaddingHolds) {
       }
 }
 
+TEST(Decoder, GraphsOfExpertsEqualEagerWhateverThePaddingHolds) {
+  for (const InferenceScope scope : {InferenceScope::layer, InferenceScope::block})
+    for (const Dispatch dispatch : {Dispatch::drop_and_pad, Dispatch::flex})
+      for (const bool more : {false, true}) {
+        workloads::ModelConfig model = moe_of(dispatch);
+        model.shared_expert = model.shared_expert_overlap = more;
+        model.router_score_correction = more;
+        Jobs jobs(job_of(scope, false, 3), Fault::none, model);
+        EXPECT_EQ(jobs.equal_steps(), kSteps) << "scope " << static_cast<int>(scope) << " dispatch "
+                                              << static_cast<int>(dispatch) << " more " << more;
+        EXPECT_TRUE(jobs.witness.changed_by.empty());
+      }
+}
+
+TEST(Decoder, EagerDispatchesOfInferenceAgreeWhateverThePaddingHolds) {
+  for (const Dispatch dispatch : {Dispatch::dropless, Dispatch::gathered}) {
+    Jobs jobs(job_of(InferenceScope::none), Fault::none, moe_of(dispatch));
+    EXPECT_EQ(jobs.equal_steps(), kSteps) << static_cast<int>(dispatch);
+  }
+}
+
+TEST(Decoder, GraphsOfMambaLayersEqualEagerWhateverThePaddingHolds) {
+  for (const InferenceScope scope : {InferenceScope::layer, InferenceScope::block})
+    for (const std::int64_t chunk : {0, 3})
+      for (const auto& model : {hybrid_of(), hybrid_of(moe_of(Dispatch::drop_and_pad))}) {
+        Jobs jobs(job_of(scope, false, chunk), Fault::none, model);
+        EXPECT_EQ(jobs.equal_steps(), kSteps)
+            << "scope " << static_cast<int>(scope) << " chunk " << chunk;
+        EXPECT_TRUE(jobs.witness.changed_by.empty());
+      }
+}
+
+TEST(Decoder, OnlyRowsOfRequestsChooseExperts) {
+  for (const Fault fault : {Fault::none, Fault::padded_rows_are_routed}) {
+    Jobs jobs(job_of(InferenceScope::block), fault, moe_of(Dispatch::drop_and_pad));
+    std::int64_t other = 0;
+    for (std::int64_t index = 0; index < kSteps; ++index) {
+      jobs.step(index);
+      const auto results = fixtures::on_host(jobs.graph.results());
+      const std::int64_t rows = std::ssize(jobs.graph.planned(index).rows);
+      for (std::int64_t layer = 0; layer < kLayers; ++layer)
+        other += results[static_cast<std::size_t>(2 + layer)].tensor.sum().item<std::int64_t>() !=
+                 2 * rows;
+    }
+    EXPECT_EQ(other == 0, fault == Fault::none);
+  }
+}
+
 TEST(Decoder, GraphsEqualEagerInBf16) {
   Jobs jobs(job_of(InferenceScope::block), Fault::none, model_of(workloads::Precision::bf16));
   EXPECT_EQ(jobs.equal_steps(), kSteps);
@@ -143,31 +208,63 @@ TEST(Decoder, ReplaysExactlyTheBatchesThatHaveAGraph) {
   }
 }
 
+/// Whether request `wanted` gets the logits of one pass over its whole sequence, in which the
+/// routers choose anew: no scores tie here.
+bool equals_whole_sequence(Jobs& jobs, std::int64_t wanted) {
+  const requests::Request request =
+      requests::request(job_of(InferenceScope::none).requests, 0, wanted);
+  at::Tensor sequence = at::zeros({4, 16}, at::kLong);
+  for (std::int64_t place = 0; place < request.prompt; ++place)
+    sequence[0][place] = requests::prompt_token(0, wanted, place, 64);
+  std::vector<at::Tensor> logits;
+  for (std::int64_t index = 0; std::ssize(logits) < request.output; ++index) {
+    jobs.step(index);
+    const auto results = fixtures::on_host(jobs.graph.results());
+    const requests::Step& planned = jobs.graph.planned(index);
+    for (auto row = planned.rows.end() - planned.sampled; row != planned.rows.end(); ++row) {
+      if (row->request != wanted) continue;
+      logits.push_back(results[0].tensor[row->slot]);
+      if (row->position + 1 < 16) sequence[0][row->position + 1] = results[1].tensor[row->slot];
+    }
+  }
+  const workloads::ModelConfig& model = jobs.graph_step.config();
+  const at::TensorOptions flags =
+      at::TensorOptions().device(jobs.device.torch_device()).dtype(at::kBool);
+  workloads::ExpertChoices choices{
+      .requested = at::ones({64}, flags),
+      .experts = std::vector<at::Tensor>(
+          kLayers, at::zeros({64, std::max<std::int64_t>(1, model.experts)}, flags))};
+  const at::Tensor whole =
+      jobs.graph_step.infer(sequence.to(jobs.device.torch_device()), nullptr, nullptr, &choices)
+          .cpu();
+  std::int64_t close = 0;
+  for (std::int64_t place = 0; place < request.output; ++place)
+    close += at::allclose(whole[request.prompt - 1 + place],
+                          logits[static_cast<std::size_t>(place)], 1e-4, 1e-4);
+  return close == request.output;
+}
+
 TEST(Decoder, TokenByTokenEqualsOnePassOverTheWholeSequence) {
   for (const Fault fault : {Fault::none, Fault::request_length_not_reset}) {
-    Jobs jobs(job_of(InferenceScope::block), fault);
     // The first request, alone in its slot: a prompt of one token.
-    const requests::Request first = requests::request(job_of(InferenceScope::none).requests, 0, 0);
-    at::Tensor sequence = at::zeros({4, 16}, at::kLong);
-    sequence[0][0] = requests::prompt_token(0, 0, 0, 64);
-    std::vector<at::Tensor> logits;
-    std::int64_t slot = -1;
-    for (std::int64_t index = 0; std::ssize(logits) < first.output; ++index) {
-      jobs.step(index);
-      const auto results = fixtures::on_host(jobs.graph.results());
-      for (const requests::Row& row : jobs.graph.planned(index).rows) {
-        if (row.request != 0) continue;
-        slot = row.slot;
-        logits.push_back(results[0].tensor[slot]);
-        sequence[0][row.position + 1] = results[1].tensor[slot];
-      }
+    Jobs jobs(job_of(InferenceScope::block), fault);
+    EXPECT_EQ(equals_whole_sequence(jobs, 0), fault == Fault::none);
+  }
+  struct Row {
+    workloads::ModelConfig model;
+    std::int64_t request;  // the one of index 5 gets a slot that another request has had
+    Fault fault;
+  };
+  for (const Row& row :
+       {Row{moe_of(Dispatch::drop_and_pad), 1, Fault::none},
+        Row{moe_of(Dispatch::drop_and_pad), 1, Fault::capacity_of_training},
+        Row{moe_of(Dispatch::flex), 1, Fault::none}, Row{hybrid_of(), 5, Fault::none},
+        Row{hybrid_of(), 5, Fault::state_not_reset}}) {
+    for (const std::int64_t chunk : {0, 3}) {
+      Jobs jobs(job_of(InferenceScope::block, false, chunk), row.fault, row.model);
+      EXPECT_EQ(equals_whole_sequence(jobs, row.request), row.fault == Fault::none)
+          << "hybrid " << row.model.hybrid << " flex " << row.model.flex << " chunk " << chunk;
     }
-    const at::Tensor whole =
-        jobs.graph_step.infer(sequence.to(jobs.device.torch_device()), nullptr, nullptr).cpu();
-    std::int64_t close = 0;
-    for (std::int64_t place = 0; place < first.output; ++place)
-      close += at::allclose(whole[place], logits[static_cast<std::size_t>(place)], 1e-4, 1e-4);
-    EXPECT_EQ(close == first.output, fault == Fault::none);
   }
 }
 
@@ -182,6 +279,7 @@ struct FaultRow {
   InferenceScope scope = InferenceScope::block;
   bool sampled = false;
   std::int64_t chunk = 0;
+  workloads::ModelConfig model = model_of();
 };
 
 TEST(Decoder, FaultsOfGraphsMakeThemDifferFromEager) {
@@ -194,20 +292,31 @@ TEST(Decoder, FaultsOfGraphsMakeThemDifferFromEager) {
         FaultRow{.fault = Fault::sampler_sees_padding, .sampled = true},
         FaultRow{.fault = Fault::single_token_prompt_decoded,
                  .scope = InferenceScope::layer,
-                 .chunk = 3}})
-    EXPECT_LT(Jobs(job_of(row.scope, row.sampled, row.chunk), row.fault).equal_steps(), kSteps)
+                 .chunk = 3},
+        FaultRow{.fault = Fault::padded_rows_take_capacity,
+                 .model = moe_of(Dispatch::drop_and_pad)},
+        FaultRow{.fault = Fault::routing_frozen,
+                 .scope = InferenceScope::layer,
+                 .model = moe_of(Dispatch::drop_and_pad)},
+        FaultRow{.fault = Fault::padded_row_moves_state, .model = hybrid_of()},
+        FaultRow{.fault = Fault::chunk_padding_moves_state,
+                 .scope = InferenceScope::layer,
+                 .chunk = 3,
+                 .model = hybrid_of()},
+        FaultRow{.fault = Fault::state_reset_frozen, .model = hybrid_of()}})
+    EXPECT_LT(Jobs(job_of(row.scope, row.sampled, row.chunk), row.fault, row.model).equal_steps(),
+              kSteps)
         << static_cast<int>(row.fault);
 }
 
 /// The second of two data parallel ranks. It computes alone, because inference over data parallel
 /// ranks has no collectives.
 struct SecondRank {
-  explicit SecondRank(Fault fault = Fault::none)
+  explicit SecondRank(Fault fault = Fault::none, const workloads::ModelConfig& model = model_of())
       : device(workloads::device_under_test()),
         stream(device.stream_from_pool()),
         guard(stream),
-        step(model_of(), {.dp = 2, .dp_rank = 1, .dp_group = "dp"}, device, kSeed,
-             faults::plant(fault)),
+        step(model, {.dp = 2, .dp_rank = 1, .dp_group = "dp"}, device, kSeed, faults::plant(fault)),
         job(of_two_ranks(), {.impl = "local"}, device, step, nullptr) {
     job.capture();
   }
@@ -226,8 +335,16 @@ struct SecondRank {
 };
 
 TEST(Decoder, ARankWithoutRowsComputesWithPaddingAndChangesNothing) {
-  for (const Fault fault : {Fault::none, Fault::dummy_request_writes_state}) {
-    SecondRank rank(fault);
+  struct Row {
+    Fault fault;
+    workloads::ModelConfig model = model_of();
+  };
+  for (const Row& row :
+       {Row{Fault::none}, Row{Fault::dummy_request_writes_state}, Row{Fault::none, hybrid_of()},
+        Row{Fault::dummy_request_moves_state, hybrid_of()},
+        Row{Fault::none, moe_of(Dispatch::flex)},
+        Row{Fault::dummy_request_is_routed, moe_of(Dispatch::flex)}}) {
+    SecondRank rank(row.fault, row.model);
     std::int64_t alone = 0, unchanged = 0;
     for (std::int64_t index = 0; index < kSteps; ++index) {
       const requests::Step& planned = rank.job.planned(index);
@@ -237,13 +354,15 @@ TEST(Decoder, ARankWithoutRowsComputesWithPaddingAndChangesNothing) {
       if (planned.work != Work::decode || !planned.rows.empty()) continue;
       ++alone;
       const auto after = fixtures::on_host(rank.job.results());
-      // Without the logits, which are those of this step.
+      // Without the logits, which are those of this step. Its experts are those of no row.
+      auto kept = before;
+      for (fixtures::NamedTensor& one : kept)
+        if (one.name.starts_with("experts.")) one.tensor = at::zeros_like(one.tensor);
       unchanged +=
-          fixtures::compare({before.begin() + 1, before.end()}, {after.begin() + 1, after.end()})
-              .equal;
+          fixtures::compare({kept.begin() + 1, kept.end()}, {after.begin() + 1, after.end()}).equal;
     }
     EXPECT_GT(alone, 0);
-    EXPECT_EQ(unchanged == alone, fault == Fault::none);
+    EXPECT_EQ(unchanged == alone, row.fault == Fault::none);
   }
 }
 
