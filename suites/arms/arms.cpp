@@ -29,10 +29,26 @@ struct ReferenceStep {
   Snapshot left;
   std::vector<workloads::Shard> shards;
 };
-ReferenceStep reference_step(const CaseParts& parts, const StepConfig& config) {
+/// Changes each element of the parameters by this part of itself, in a random direction.
+void nudge(workloads::TrainStep& step, double part, std::uint64_t seed) {
+  const at::NoGradGuard no_grad;
+  at::Generator generator = at::detail::createCPUGenerator(seed);
+  for (const NamedTensor& parameter : step.parameters()) {
+    const at::Tensor signs =
+        at::randint(0, 2, parameter.tensor.sizes(), generator, at::TensorOptions(at::kDouble)) * 2 -
+        1;
+    at::Tensor tensor = parameter.tensor.detach();
+    tensor.copy_(tensor.to(at::kDouble) * (1 + part * signs.to(tensor.device())));
+  }
+}
+
+/// The steps of the comparison, with parameters that are changed by `nudged` of themselves.
+ReferenceStep reference_step(const CaseParts& parts, const StepConfig& config, double nudged = 0,
+                             std::uint64_t sample = 0) {
   const c10::StreamGuard guard(parts.stream);
   workloads::TrainStep step(config.model, config.layout, parts.device, config.seed,
                             faults::plant(config.fault), config.rng_backend);
+  if (nudged > 0) nudge(step, nudged, config.seed + sample);
   step.learning_rate(learning_rate_schedule(config.model.optimizer).at(0));
   const std::int64_t last = second_step_compared(config.model) ? 1 : 0;
   for (std::int64_t index = 0; index <= last; ++index) {
@@ -89,6 +105,8 @@ class DelayedSteps {
   std::int64_t streams_ = 0;
   std::vector<std::int64_t> steps_;
 };
+// A tensor of few elements, which are sums that cancel, may hardly move in one sample.
+constexpr std::uint64_t kRoundingSamples = 3;
 // About as long as the host needs for an eager step of a small model on an H200, and for its
 // replay.
 constexpr double kEagerDelayMs = 10, kReplayDelayMs = 6;
@@ -176,19 +194,25 @@ void run_layout_reference(const CaseParts& parts) {
     else
       gradients.push_back({name, tensor, own_shard(full, tensor.sizes(), shards[i]), full});
   }
-  if (single.model.rounds_to_16_bits() && !single.model.fp8_weights &&
-      !reference_distance(gradients, bound).within()) {
-    // Computing in 16 bits causes this difference without any layout. Rounded weights are excluded:
-    // one that is rounded to another value changes much more.
-    StepConfig exact = single;
-    exact.model.precision = workloads::Precision::fp32;
-    exact.model.autocast = false;
-    const Snapshot wide = reference_step(parts, exact).left;
-    for (ReferencePair& pair : gradients)
-      pair.rounding = (tensor_named(whole, pair.name) - tensor_named(wide, pair.name))
-                          .abs()
-                          .max()
-                          .item<double>();
+  if (!single.model.fp8_weights && !reference_distance(gradients, bound).within()) {
+    // Rounding causes this difference without any layout, where sums cancel or the model is steep.
+    // Rounded weights are excluded: one that is rounded to another value changes much more.
+    const auto moved_by_rounding = [&](const Snapshot& other) {
+      for (ReferencePair& pair : gradients)
+        pair.rounding = std::max(pair.rounding,
+                                 (tensor_named(whole, pair.name) - tensor_named(other, pair.name))
+                                     .abs()
+                                     .max()
+                                     .item<double>());
+    };
+    if (single.model.rounds_to_16_bits()) {
+      StepConfig exact = single;
+      exact.model.precision = workloads::Precision::fp32;
+      exact.model.autocast = false;
+      moved_by_rounding(reference_step(parts, exact).left);
+    }
+    for (std::uint64_t sample = 0; sample < kRoundingSamples; ++sample)
+      moved_by_rounding(reference_step(parts, single, parameter_rounding(single), sample).left);
   }
   // Only the last stage of a pipeline has losses.
   if (parts.config.layout.last_stage())

@@ -34,14 +34,21 @@ constexpr double kConfidence = 4;
 // twice that.
 constexpr double kRounding = 3;
 
+std::int64_t longest_sum(const workloads::ModelConfig& model) {
+  const std::int64_t tokens = model.microbatches * model.microbatch_size * model.seq_length;
+  return std::max({model.hidden, model.ffn, model.vocab, model.seq_length, tokens});
+}
+
 // A sum of n products in another order differs by at most n half ulps of the sum of absolute
 // values, and by about sqrt(n) of them if errors have no common sign (Higham and Mary 2019,
-// doi 10.1137/18M1226312). Multiplying by the number of chained sums assumes the worst direction
-// for each. A bound proportional to n would hide real defects in large models.
+// doi 10.1137/18M1226312). A bound proportional to n would hide real defects in large models.
+double fp32_sum_rounding(const workloads::ModelConfig& model) {
+  return kConfidence * std::sqrt(static_cast<double>(longest_sum(model))) * std::ldexp(1.0, -24);
+}
+
+// Multiplying by the number of chained sums assumes the worst direction for each.
 ReferenceBound fp32_bound(const workloads::ModelConfig& model) {
-  const std::int64_t tokens = model.microbatches * model.microbatch_size * model.seq_length;
-  const std::int64_t longest =
-      std::max({model.hidden, model.ffn, model.vocab, model.seq_length, tokens});
+  const std::int64_t longest = longest_sum(model);
   // In the forward a layer chains nine sums (two norms, four products of attention, its softmax,
   // two products of the MLP), with experts two more (the router, the sum over a token's experts),
   // and the embedding and output layers four. The backward has twice as many. A layer norm has one
@@ -63,18 +70,22 @@ ReferenceBound fp32_bound(const workloads::ModelConfig& model) {
   why << "fp32 sums of up to " << longest << " products in another order: " << kConfidence
       << " * sqrt(" << longest << ") * 2^-24 of the largest element, times " << chained
       << " chained sums";
-  return {.relative = kConfidence * std::sqrt(static_cast<double>(longest)) * std::ldexp(1.0, -24) *
-                      static_cast<double>(chained),
-          .why = why.str()};
+  return {.relative = fp32_sum_rounding(model) * static_cast<double>(chained), .why = why.str()};
 }
+
+bool is_bf16(const workloads::ModelConfig& model) {
+  return model.precision == workloads::Precision::bf16 || model.autocast;
+}
+
+int half_ulp_exponent(const workloads::ModelConfig& model) { return is_bf16(model) ? -9 : -11; }
 
 // For 16-bit activations. A partial sum is rounded before it is added to the other ranks', and what
 // is computed from a value that differs may be rounded differently. Each of r successive roundings
 // adds an error of at most half an ulp (2^-9 for bf16, 2^-11 for fp16) with an independent sign, so
 // together about sqrt(r) of them. The errors of fp32 sums are negligible in comparison.
 ReferenceBound short_bound(const workloads::ModelConfig& model) {
-  const bool bf16 = model.precision == workloads::Precision::bf16 || model.autocast;
-  const int half_ulp = bf16 ? -9 : -11;
+  const bool bf16 = is_bf16(model);
+  const int half_ulp = half_ulp_exponent(model);
   // In the forward a layer rounds sixteen times (two norms; projection, three steps of the
   // rotation, scores, softmax, context and output of attention; up, activation, down; the sum over
   // ranks and the residual of each half), and the embedding and output layers four times. The
@@ -126,6 +137,11 @@ ReferenceBound reference_bound(const StepConfig& single) {
     bound.why += "; twice, for two steps";
   }
   return bound;
+}
+
+double parameter_rounding(const StepConfig& single) {
+  return single.model.rounds_to_16_bits() ? std::ldexp(1.0, half_ulp_exponent(single.model))
+                                          : fp32_sum_rounding(single.model);
 }
 
 ReferenceBound rounding_bound(const StepConfig& config, std::int64_t step) {

@@ -39,6 +39,11 @@ struct ReferenceBound {
 /// The bound for `single`, a configuration of single_rank(), whose sums are the longest.
 ReferenceBound reference_bound(const StepConfig& single);
 
+/// By which part of themselves parameters are changed to see how far rounding moves the results of
+/// `single`: half an ulp where it rounds to 16 bits, otherwise what a single one of the sums that
+/// reference_bound() counts may be off by.
+double parameter_rounding(const StepConfig& single);
+
 /// How far rounding alone can move an element by the end of step `step` (from 0), relative to the
 /// largest element of its tensor, where the same operators add in another order: the bound of a
 /// step for each step so far, because the error of one enters the next through its update, which is
@@ -57,8 +62,8 @@ struct ReferencePair {
   /// In host memory, fp32 and of one shape. Gradients of bf16 parameters are fp32 too.
   at::Tensor parallel, single;
   double largest;
-  /// The largest difference of the whole tensor between a 16-bit step on one rank and the same step
-  /// in fp32. 0 if it was not computed.
+  /// The largest difference of the whole tensor between a step on one rank and the same step in
+  /// fp32, or with parameters changed by parameter_rounding(). 0 if it was not computed.
   double rounding = 0;
 };
 
@@ -73,7 +78,7 @@ struct ReferenceDistance {
 };
 /// A tensor may differ by `bound`, or by three times its `rounding` if that is more. `bound` counts
 /// roundings and does not know how much of a sum cancels, as in a mamba layer's step bias, whose
-/// few elements are sums over all tokens.
+/// few elements are sums over all tokens, nor how steep a deep model is.
 ReferenceDistance reference_distance(std::span<const ReferencePair> pairs,
                                      const ReferenceBound& bound);
 
