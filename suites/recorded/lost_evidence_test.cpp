@@ -61,7 +61,8 @@ constexpr std::array kContext = {
 };
 
 /// Kinds whose lines are compared with those of other ranks and with nothing else, so that they
-/// matter only in attempts with several ranks.
+/// matter only in attempts with several ranks; of `masks` only in those with ranks that draw the
+/// same, as data and context parallel ones do.
 const std::set<std::string> kBetweenRanks = {"held", "masks"};
 
 /// Kinds of which a line of any rank is enough, so that only attempts of one rank show its loss.
@@ -145,7 +146,7 @@ const std::vector<Compared> kCompared = {
     {"router_loss", {}, "/computed", "D92.derivative"},
     {"stash", {{"arm", "stash_graph"}}, "/carried", "D76.paged_stash"},
     // The first recorded case with such a line recomputes activations by PyTorch's own means.
-    {"unobserved", {}, "/check", "D42.recompute"},
+    {"unobserved", {{"check", "D42.recompute"}}, "/check", "D42.recompute"},
     {"end", {}, "/complete", "D21.evidence_complete"},
 };
 
@@ -192,10 +193,21 @@ struct Recorded {
 /// (reports/record/evidence/evidence.h).
 constexpr std::int64_t kOldestRevision = 5;
 
-/// Whether a file has lines of `kind`, by the present name or a former one.
-bool has_line_of(const std::string& text, const std::string& kind) {
+/// Whether a file has lines of `kind`, by the present name or a former one, with the fields
+/// `where`.
+bool has_line_of(const std::string& text, const std::string& kind, const json& where) {
   const auto named = [&](std::string_view name) {
-    return text.find("\"kind\":\"" + std::string(name) + "\"") != std::string::npos;
+    const std::string start = "{\"kind\":\"" + std::string(name) + "\"";
+    for (std::size_t at = text.find(start); at != std::string::npos;
+         at = text.find(start, at + 1)) {
+      if (where.empty()) return true;
+      const json line = json::parse(text.substr(at, text.find('\n', at) - at));
+      if (std::ranges::all_of(where.items(), [&](const auto& item) {
+            return line.value(item.key(), json()) == item.value();
+          }))
+        return true;
+    }
+    return false;
   };
   return named(kind) || std::ranges::any_of(record::former_kinds(), [&](const auto& former) {
            return former.is == kind && named(former.was);
@@ -230,16 +242,19 @@ class Passed {
 
   std::int64_t newest_revision() const { return newest_revision_; }
 
-  /// The first that has a line of `kind`.
-  std::optional<Recorded> with(const std::string& kind) const {
+  /// The first that has a line of `kind` with the fields `where`.
+  std::optional<Recorded> with(const std::string& kind, const json& where) const {
     for (const File& file : all_) {
-      if (!has_line_of(file.text, kind)) continue;
+      if (!has_line_of(file.text, kind, where)) continue;
       const fs::path second = file.run / "cases" / file.id / "attempt-1/rank-1.evidence.jsonl";
       const bool several = fs::exists(second);
       if (several ? kOfAnyRank.contains(kind) : kBetweenRanks.contains(kind)) continue;
       const auto plan =
           record::plan_from(record::read_text(file.run / "plan.jsonl"), file.run / "plan.jsonl");
       const auto line = std::ranges::find(plan, file.id, &record::PlanLine::id);
+      // The check that was not observed is judged only of a case that recomputes.
+      if (kind == "unobserved" && line->axes.value("recompute", "none") == "none") continue;
+      if (kind == "masks" && line->axes.value("dp", 1) * line->axes.value("cp", 1) == 1) continue;
       return Recorded{file.run.filename().string() + "/" + file.id, *line,
                       judge::load_attempt(file.run / "cases" / file.id / "attempt-1",
                                           catalogue().axes, catalogue().checks)};
@@ -274,13 +289,13 @@ std::vector<std::string> kinds() {
   return names;
 }
 
-/// Calls `test` with an attempt of each device that has lines of `kind`. There must be at least
-/// one.
+/// Calls `test` with an attempt of each device that has lines of `kind`, one of them with the
+/// fields `where`. There must be at least one.
 template <typename Test>
-void for_attempts_with(const std::string& kind, const Test& test) {
+void for_attempts_with(const std::string& kind, const json& where, const Test& test) {
   int found = 0;
   for (const Passed& one : passed()) {
-    const auto recorded = one.with(kind);
+    const auto recorded = one.with(kind, where);
     if (!recorded) continue;
     ++found;
     ASSERT_EQ(recorded->judged(recorded->attempt).second, "pass") << recorded->name;
@@ -342,7 +357,7 @@ TEST(RecordedEvidence, FitsItsTablesAndIsWrittenAgainAsItWas) {
 TEST(LostEvidence, OfAKindAndArmEndsThePass) {
   for (const std::string& kind : kinds()) {
     if (kNotInAPass.contains(kind)) continue;
-    for_attempts_with(kind, [&](const Recorded& recorded) {
+    for_attempts_with(kind, {}, [&](const Recorded& recorded) {
       std::set<std::string> arms;
       for (const Line& line : recorded.attempt.ranks.front().evidence->lines)
         if (line.kind == kind) arms.insert(arm_of(line));
@@ -366,7 +381,7 @@ TEST(DamagedEvidence, FailsTheCheckThatComparesIt) {
   std::set<std::string> compared;
   for (const auto& [kind, where, place, check] : kCompared) {
     compared.insert(kind);
-    for_attempts_with(kind, [&](const Recorded& recorded) {
+    for_attempts_with(kind, where, [&](const Recorded& recorded) {
       checks::Attempt changed = recorded.attempt;
       std::vector<Line>& lines = changed.ranks.front().evidence->lines;
       const auto line = std::find_if(lines.rbegin(), lines.rend(), [&](const Line& one) {
