@@ -87,8 +87,8 @@ void declare_ranks_per_gpu(CLI::App& app, int& ranks_per_gpu) {
 void declare_sharing(CLI::App& app, record::GpuSharing& sharing) {
   declare_ranks_per_gpu(app, sharing.ranks_per_gpu);
   app.add_option("--cases-per-gpu", sharing.cases_per_gpu,
-                 "run up to N cases at the same time on a GPU, each with at most one rank there; "
-                 "their results count, their times and what the driver counts on the GPU do not "
+                 "run up to N cases of one rank for each GPU at the same time on all GPUs; their "
+                 "results count, their times and what the driver counts on a GPU do not "
                  "(default: 1)")
       ->type_name("N");
 }

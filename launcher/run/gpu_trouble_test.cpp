@@ -45,6 +45,15 @@ struct GpuTroubleTest : RunOfFakes {
       if (one.case_id == case_id) all.emplace_back(one.verdict.text());
     return all;
   }
+  /// All cases pass, and their ranks know that they do not have their GPUs to themselves.
+  void expect_shared_and_passed(const reports::RunResult& result) const {
+    for (const reports::CaseResult& one : result.cases) {
+      EXPECT_EQ(one.record.verdict.text(), "pass") << one.record.reason;
+      const std::string env =
+          record::read_text(folder / "batches" / one.record.context.batch / "env");
+      EXPECT_NE(env.find("GRAPHPROOF_SHARED_GPUS="), env.npos) << env;
+    }
+  }
   std::string lease_of(const record::Record& record) const {
     const std::string env = record::read_text(folder / "batches" / record.context.batch / "env");
     const std::size_t at = env.find("CUDA_VISIBLE_DEVICES=") + 21;
@@ -130,12 +139,7 @@ TEST_F(GpuTroubleTest, CasesShareAGpuAndItsMemoryIsNotJudged) {
   setenv("GRAPHPROOF_FAKE_NVML", (scratch.path() / "gpu_memory").c_str(), 1);
   const auto result = go_well({fake_line(1, 2, "gpu_memory build 0", "process"),
                                fake_line(2, 2, "", "process"), fake_line(3, 1, "", "process")});
-  for (const reports::CaseResult& one : result.cases) {
-    EXPECT_EQ(one.record.verdict.text(), "pass") << one.record.reason;
-    const std::string env =
-        record::read_text(folder / "batches" / one.record.context.batch / "env");
-    EXPECT_NE(env.find("GRAPHPROOF_SHARED_GPUS="), env.npos) << env;
-  }
+  expect_shared_and_passed(result);
   EXPECT_EQ(lease_of(result.cases[0].record), "0,1");
   EXPECT_EQ(lease_of(result.cases[1].record), "0,1");
 }
@@ -144,12 +148,7 @@ TEST_F(GpuTroubleTest, ACaseOfMoreRanksThanGpusRunsBesideOthersToo) {
   setup.run.options.sharing = {.ranks_per_gpu = 2, .cases_per_gpu = 3};
   const auto result = go_well({fake_line(1, 4, "", "process"), fake_line(2, 1, "", "process"),
                                fake_line(3, 3, "", "process")});
-  for (const reports::CaseResult& one : result.cases) {
-    EXPECT_EQ(one.record.verdict.text(), "pass") << one.record.reason;
-    const std::string env =
-        record::read_text(folder / "batches" / one.record.context.batch / "env");
-    EXPECT_NE(env.find("GRAPHPROOF_SHARED_GPUS="), env.npos) << env;
-  }
+  expect_shared_and_passed(result);
   EXPECT_EQ(lease_of(result.cases[0].record), "0,1");
   EXPECT_EQ(lease_of(result.cases[2].record), "0,1");
 }

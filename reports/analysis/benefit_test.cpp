@@ -56,6 +56,10 @@ TEST(Benefit, RanksThatShareAGpuHaveNoRow) {
   const auto rows = benefits(run);
   ASSERT_EQ(rows.size(), 1u);
   EXPECT_EQ(rows[0].name, "case 2");
+  run.run.options.sharing.cases_per_gpu = 2;
+  EXPECT_TRUE(benefits(run).empty()) << "each case ran beside others";
+  run.run.options.sharing = run.run.options.sharing.without_other_cases();
+  EXPECT_EQ(benefits(run).size(), 1u);
 }
 
 TEST(Benefit, WrongAndEagerCasesHaveNoRow) {

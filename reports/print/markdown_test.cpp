@@ -133,6 +133,9 @@ TEST(Markdown, SaysWhereRanksSharedGpus) {
   run.run.options.sharing.ranks_per_gpu = 2;
   EXPECT_NE(page(run).find("| ranks per GPU | up to 2, in cases of more ranks than GPUs"),
             std::string::npos);
+  EXPECT_EQ(page(run).find("cases per GPU"), std::string::npos);
+  run.run.options.sharing.cases_per_gpu = 8;
+  EXPECT_NE(page(run).find("| cases per GPU | up to 8 at the same time"), std::string::npos);
 }
 
 }  // namespace

@@ -52,6 +52,17 @@ TEST(RoundingBound, GrowsWithTheStepsAndTheRootOfTheTerms) {
   EXPECT_GT(rounding_bound(config, 0).relative, 100 * one);
 }
 
+// A parameter is changed by as much as one of the roundings that the bound counts.
+TEST(RoundingBound, ParametersAreChangedByOneOfTheRoundingsThatItCounts) {
+  StepConfig config;
+  EXPECT_DOUBLE_EQ(parameter_rounding(config), rounding_bound(config, 0).relative / 66);
+  config.model.precision = workloads::Precision::fp16;
+  EXPECT_DOUBLE_EQ(parameter_rounding(config), std::ldexp(1.0, -11));
+  config.model.precision = workloads::Precision::fp32;
+  config.model.autocast = true;
+  EXPECT_DOUBLE_EQ(parameter_rounding(config), std::ldexp(1.0, -9));
+}
+
 TEST(LayoutReference, AcceptsASumInAnotherOrderAndRefusesADoubledGradient) {
   const ReferenceBound bound = reference_bound(StepConfig{});
   auto generator = at::detail::createCPUGenerator(3);

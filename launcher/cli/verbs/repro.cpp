@@ -1,6 +1,5 @@
 // repro: runs one case again, alone, in a new run, and prints its evidence; or writes a script that
 // starts its ranks without the launcher, also under a debugger, a checker or a profiler.
-#include <algorithm>
 #include <memory>
 
 #include "launcher/cli/device_option.h"
@@ -81,10 +80,11 @@ record::ExitCode execute_repro(const ReproOptions& options, Surroundings& surrou
   const std::string wanted = !options.device.empty() ? options.device
                              : recorded              ? recorded->device
                                                      : "auto";
-  // A single case has no other beside it.
-  record::GpuSharing sharing{.ranks_per_gpu = std::max(1, options.ranks_per_gpu)};
-  if (options.ranks_per_gpu == 0 && recorded && recorded->device == wanted)
-    sharing.ranks_per_gpu = recorded->options.sharing.ranks_per_gpu;
+  record::GpuSharing sharing;
+  if (options.ranks_per_gpu != 0)
+    sharing.ranks_per_gpu = options.ranks_per_gpu;
+  else if (recorded && recorded->device == wanted)
+    sharing = recorded->options.sharing.without_other_cases();
   const launcher::Device device = device_of(wanted, surroundings, sharing);
   record::PlanLine line =
       matrix::plan_case(surroundings.catalogue, found.test_case, machine_of(device), "repro");

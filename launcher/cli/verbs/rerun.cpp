@@ -85,8 +85,9 @@ record::ExitCode execute_rerun(const RerunOptions& options, Surroundings& surrou
   const reports::RunResult parent =
       launcher::read_run(launcher::find_run(surroundings.runs, options.run));
   const std::set<std::string> named = named_cases(options, parent);
-  const launcher::Device device = device_on(cluster_of(options.options.cluster), parent.run.device,
-                                            surroundings, parent.run.options.sharing);
+  const launcher::Device device =
+      device_on(cluster_of(options.options.cluster), parent.run.device, surroundings,
+                parent.run.options.sharing.without_other_cases());
   const auto meets = where(options, device, surroundings);
   // --where alone selects cases. Together with a selection by verdict it narrows that selection.
   const bool by_verdict = options.failed || options.infra || !options.verdict.empty();

@@ -126,7 +126,8 @@ class Shrink {
     const reports::Signature signature = reports::signature(failing.record);
     const launcher::Device device =
         device_of(options_.device.empty() ? run.run.device : options_.device, surroundings_,
-                  options_.device.empty() ? run.run.options.sharing : record::GpuSharing());
+                  options_.device.empty() ? run.run.options.sharing.without_other_cases()
+                                          : record::GpuSharing());
     result_.run = run.run.run_id;
     result_.run_name = run.run_name;
     result_.case_id = failing.plan.id;

@@ -47,7 +47,10 @@ Stack stack_from(const Fields& in);
 /// How many ranks may be on one GPU at the same time. Their results count, their times do not.
 struct GpuSharing {
   int ranks_per_gpu = 1;  // of one case that has more ranks than this host has GPUs
-  int cases_per_gpu = 1;  // of different cases, one rank of each
+  int cases_per_gpu = 1;  // each GPU is leased so often at the same time, once for each rank
+
+  /// For cases that run again to be examined: the same, with no other case beside them.
+  GpuSharing without_other_cases() const { return {.ranks_per_gpu = ranks_per_gpu}; }
 
   /// Whether the ranks of a case of so many ranks do not have their GPUs to themselves.
   bool shared(int ranks, int gpus) const {
