@@ -163,6 +163,14 @@ std::optional<Stall> stall_of(const std::vector<CollectiveProgress>& ranks) {
                      .rank = static_cast<int>(rank),
                      .collective = last_of(group),
                      .waiting = {}};
+  // A sender may end a transfer alone. If it was its last collective, nobody waits for the
+  // receiver.
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank)
+    if (const Collective next = next_of(rank, ranks); !next.group.empty())
+      return Stall{.kind = Stall::Kind::not_begun,
+                   .rank = static_cast<int>(rank),
+                   .collective = next,
+                   .waiting = {}};
   return std::nullopt;
 }
 

@@ -60,8 +60,9 @@ struct Stall {
 };
 
 /// The stall that explains why the ranks do not get on: a rank that waits for nobody, and for which
-/// the others wait. `ranks[r]` is the progress of rank r when nothing moves any more. Nothing if no
-/// rank is inside a collective.
+/// the others wait; or for which nobody waits, because the sender of the transfer that it has not
+/// begun ended it alone and has nothing more to do. `ranks[r]` is the progress of rank r when
+/// nothing moves any more. Nothing if no rank is inside a collective, and none is behind another.
 ///
 /// Its own next collective is one that others have begun. Of several it is the one in which a rank
 /// with the same program is after the same number of collectives; without such a rank a transfer

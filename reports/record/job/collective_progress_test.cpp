@@ -190,6 +190,18 @@ TEST(StallOf, RanksThatWaitForEachOtherAreACircle) {
                                     .waiting = {1}}));
 }
 
+TEST(StallOf, AReceiverWhoseSenderIsDoneIsStuckThoughNobodyWaits) {
+  const std::vector<CollectiveProgress> ranks{
+      {{.group = "pp.0>1", .begun = 2, .ended = 2, .op = "transfer", .sequence = 2},
+       {.group = "pp.1>0", .begun = 1, .ended = 1, .op = "transfer", .sequence = 1}},
+      {{.group = "pp.0>1", .begun = 2, .ended = 2, .op = "transfer", .sequence = 2},
+       {.group = "pp.1>0", .begun = 2, .ended = 2, .op = "transfer", .sequence = 2}}};
+  EXPECT_EQ(stall_of(ranks), (Stall{.kind = Stall::Kind::not_begun,
+                                    .rank = 0,
+                                    .collective = {2, "transfer", "pp.1>0"},
+                                    .waiting = {}}));
+}
+
 TEST(StallOf, RanksOutsideCollectivesAreNotStuckInOne) {
   EXPECT_EQ(stall_of({}), std::nullopt);
   EXPECT_EQ(stall_of({{}, {{.group = "tp", .begun = 2, .ended = 2}}}), std::nullopt);

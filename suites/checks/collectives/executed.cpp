@@ -55,7 +55,8 @@ void judge_hang(Judgement& judgement, const Attempt& attempt) {
   }
   const auto stall = record::stall_of(ranks);
   if (!stall) {
-    judgement.unexercised("no rank was inside a collective when the ranks hung");
+    judgement.unexercised(
+        "no rank was inside a collective, or behind another one, when the ranks hung");
     return;
   }
   const std::string collective = record::describe(stall->collective),
@@ -69,9 +70,11 @@ void judge_hang(Judgement& judgement, const Attempt& attempt) {
   switch (stall->kind) {
     case Stall::Kind::not_begun:
       defect.what = concat(rank, " is stuck ahead of ", collective);
-      defect.want =
-          concat("that its device begins what others wait in (", waits_for(stall->rank, ranks),
-                 "); ranks that get no further: ", listed(stall->waiting));
+      defect.want = stall->waiting.empty()
+                        ? "that its device begins the transfer, which its sender has ended alone"
+                        : concat("that its device begins what others wait in (",
+                                 waits_for(stall->rank, ranks),
+                                 "); ranks that get no further: ", listed(stall->waiting));
       defect.why =
           "what its device runs before this collective does not end, or was never launched";
       break;
