@@ -1,13 +1,15 @@
-// How a run's time is divided: `graphproof-bench-run RUN_FOLDER...` prints, as Markdown, seconds
-// per passing case by ranks and implementation, the share of each arm, and per implementation the
-// median eager step, replay and capture. Shares are of rank 0's phases; the rest of a case's
-// seconds is waiting for peers, the judge and the launcher.
+// How a run's time is divided: `graphproof-bench-run [--by AXIS,...] RUN_FOLDER...` prints, as
+// Markdown, seconds per passing case by ranks and these axes (subject and impl), the share of each
+// arm, and the medians of an eager step, of a replay, of the time in it that the GPU is busy, and
+// of a capture. Shares are of rank 0's phases, among them what comparing the arms takes (phase
+// `compare`); the rest of a case's seconds is waiting for peers, the judge and the launcher.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
 #include <map>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -24,6 +26,7 @@ struct Group {
   int cases = 0;
   double seconds = 0;                       // of the cases, as the launcher timed them
   std::map<std::string, double> ms_by_arm;  // phases of rank 0
+  double comparing_ms = 0;                  // of them, phase `compare`
   std::map<std::string, std::vector<double>> figures;
 };
 
@@ -36,18 +39,25 @@ double median(std::vector<double> values) {
 
 void add_phases(const fs::path& evidence, Group& group) {
   const record::Evidence read = record::read_evidence(evidence);
-  for (const record::PhaseLine& line : read.of<record::PhaseLine>())
+  for (const record::PhaseLine& line : read.of<record::PhaseLine>()) {
     group.ms_by_arm[line.arm.empty() ? "set-up and teardown" : line.arm] += line.ms;
+    if (line.phase == record::Phase::compare) group.comparing_ms += line.ms;
+  }
 }
 
-/// The passing cases by "N ranks, impl".
-std::map<std::string, Group> groups_of(const fs::path& run) {
+/// The passing cases by "N ranks" and the values of `axes`.
+std::map<std::string, Group> groups_of(const fs::path& run, const std::vector<std::string>& axes) {
   std::map<std::string, Group> groups;
   for (const reports::CaseResult& result :
        reports::read_run_result(run, reports::Ending::finished, 0).cases) {
     if (result.record.verdict.text() != "pass") continue;
-    Group& group = groups[fmt::format("{} ranks, {}", result.plan.ranks,
-                                      result.plan.axes.at("impl").get<std::string>())];
+    std::string name =
+        fmt::format("{} rank{}", result.plan.ranks, result.plan.ranks == 1 ? "" : "s");
+    for (const std::string& axis : axes) {
+      const nlohmann::json& value = result.plan.axes.at(axis);
+      name += ", " + (value.is_string() ? value.get<std::string>() : axis + "=" + value.dump());
+    }
+    Group& group = groups[name];
     ++group.cases;
     group.seconds += result.record.seconds;
     for (const auto& [name, value] : result.record.figures) group.figures[name].push_back(value);
@@ -56,12 +66,14 @@ std::map<std::string, Group> groups_of(const fs::path& run) {
   return groups;
 }
 
-void print(const fs::path& run) {
-  const auto groups = groups_of(run);
+void print(const fs::path& run, const std::vector<std::string>& axes) {
+  const auto groups = groups_of(run, axes);
   fmt::print(
-      "### {}\n\n| group | cases | seconds per case | eager step, ms | replay step, ms | eager / "
-      "replay | capture, ms | time of rank 0 by arm |\n"
-      "| --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |\n",
+      "### {}\n\n| group | cases | seconds per case | eager step, ms | replay step, ms | "
+      "GPU busy in it, ms | eager / replay | replay / busy | capture, ms | comparing | time of "
+      "rank 0 by arm "
+      "|\n"
+      "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |\n",
       run.filename().string());
   for (const auto& [name, group] : groups) {
     double total = 0;
@@ -76,14 +88,18 @@ void print(const fs::path& run) {
       const auto found = group.figures.find(key);
       return found == group.figures.end() ? 0.0 : median(found->second);
     };
-    const double eager = figure("eager_ms"), replay = figure("replay_ms");
+    const double eager = figure("eager_ms"), replay = figure("replay_ms"),
+                 busy = figure("graph_busy_ms");
     const auto shown = [](double value) {
       return value > 0 ? fmt::format("{:.2f}", value) : std::string("-");
     };
-    fmt::print("| {} | {} | {:.2f} | {} | {} | {} | {} | {} |\n", name, group.cases,
-               group.seconds / group.cases, shown(eager), shown(replay),
-               replay > 0 ? fmt::format("{:.1f}", eager / replay) : "-",
-               shown(figure("capture_ms")), shares);
+    const auto ratio = [](double above, double below) {
+      return above > 0 && below > 0 ? fmt::format("{:.2f}", above / below) : std::string("-");
+    };
+    fmt::print("| {} | {} | {:.2f} | {} | {} | {} | {} | {} | {} | {:.0f} % | {} |\n", name,
+               group.cases, group.seconds / group.cases, shown(eager), shown(replay), shown(busy),
+               ratio(eager, replay), ratio(replay, busy), shown(figure("capture_ms")),
+               total > 0 ? 100 * group.comparing_ms / total : 0, shares);
   }
   fmt::print("\n");
 }
@@ -91,12 +107,19 @@ void print(const fs::path& run) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 2) {
-    std::cerr << "usage: graphproof-bench-run RUN_FOLDER...\n";
+  std::vector<std::string> arguments(argv + 1, argv + argc), axes{"subject", "impl"};
+  if (arguments.size() > 1 && arguments[0] == "--by") {
+    axes.clear();
+    std::istringstream listed(arguments[1]);
+    for (std::string axis; std::getline(listed, axis, ',');) axes.push_back(axis);
+    arguments.erase(arguments.begin(), arguments.begin() + 2);
+  }
+  if (arguments.empty()) {
+    std::cerr << "usage: graphproof-bench-run [--by AXIS,...] RUN_FOLDER...\n";
     return 2;
   }
   try {
-    for (int index = 1; index < argc; ++index) print(argv[index]);
+    for (const std::string& run : arguments) print(run, axes);
   } catch (const std::exception& error) {
     std::cerr << error.what() << "\n";
     return 2;

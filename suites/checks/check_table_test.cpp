@@ -385,6 +385,7 @@ TEST(CheckTable, RanksCarryTheirWayAndTheFiguresOfTheCase) {
   EXPECT_DOUBLE_EQ(checks.figures.at("eager_launch_ms"), 5.5);
   EXPECT_DOUBLE_EQ(checks.figures.at("graph_launch_ms"), 0.5);
   EXPECT_DOUBLE_EQ(checks.figures.at("eager_busy_share"), 0.3);
+  EXPECT_DOUBLE_EQ(checks.figures.at("graph_busy_ms"), 1.8);
   EXPECT_DOUBLE_EQ(checks.figures.at("capture_seconds"), 0.004);
   EXPECT_DOUBLE_EQ(checks.figures.at("graphs"), 1);
   EXPECT_DOUBLE_EQ(checks.figures.at("extra_memory_bytes"), 0);

@@ -73,6 +73,7 @@ void add_benefit(Figures& figures, const RankFiles& files, const Expected& plan,
   add_largest(figures, "graph_step_ms", median(files, "solo_graph", &TimingLine::wall_ms, timed));
   add_largest(figures, "graph_launch_ms",
               median(files, "solo_graph", &TimingLine::launch_ms, timed));
+  add_largest(figures, "graph_busy_ms", median(files, "solo_graph", &BusyLine::device_ms, timed));
   std::optional<double> capture_ms;
   double graphs = 0;
   for (const CaptureLine* capture : files.find<CaptureLine>("solo_graph")) {

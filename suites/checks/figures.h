@@ -15,6 +15,7 @@ namespace graphproof::checks {
 ///   - eager_step_ms, graph_step_ms: a step until host and device have ended it.
 ///   - eager_launch_ms, graph_launch_ms: a step until the host has enqueued it.
 ///   - eager_busy_share: the part of an eager step during which the device works, at most 1.
+///   - graph_busy_ms: how long the device works in a step with graphs.
 /// Of the solo graph arm, the largest over ranks:
 ///   - capture_seconds, graphs: time and number of all its captures.
 ///   - extra_memory_bytes: what the allocator reserves for it beyond the solo eager arm.
