@@ -194,6 +194,45 @@ class Nodes(unittest.TestCase):
         with mock.patch.object(cuda_nodes.ctypes, "CDLL", lambda name: Driver):
             self.assertEqual(cuda_nodes.census_of(Graph)[:2], (0, {}))
 
+    def test_the_measured_grid_of_a_triton_kernel_is_left_out(self):
+        from graphproof.device import cuda_nodes
+
+        def signature(kernel: bytes, blocks: int) -> str:
+            class Driver:
+                @staticmethod
+                def cuGraphGetNodes(handle, nodes, count):
+                    count._obj.value = 1
+                    return 0
+
+                @staticmethod
+                def cuGraphNodeGetType(node, kind):
+                    kind._obj.value = 0
+                    return 0
+
+                @staticmethod
+                def cuGraphKernelNodeGetParams_v2(node, params):
+                    params._obj.func = 1
+                    params._obj.grid[0] = blocks
+                    return 0
+
+                @staticmethod
+                def cuFuncGetName(name, function):
+                    name._obj.value = kernel
+                    return 0
+
+            class Graph:
+                @staticmethod
+                def raw_cuda_graph():
+                    return 0
+
+            with mock.patch.object(cuda_nodes.ctypes, "CDLL", lambda name: Driver):
+                return cuda_nodes.census_of(Graph)[2]
+
+        tuned, other = b"triton_poi_fused_add_0", b"vectorized_elementwise_kernel"
+        self.assertEqual(signature(tuned, 64), signature(tuned, 32))
+        self.assertNotEqual(signature(other, 64), signature(other, 32))
+        self.assertNotEqual(signature(tuned, 64), signature(b"triton_poi_fused_mul_0", 64))
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -19,6 +19,27 @@ TEST(ReturnedAfterFlush, WhereRanksShareGpusTheAllocatorsCountStillBinds) {
   EXPECT_EQ(left("reserved"), record::Result::fail);
 }
 
+TEST(ReturnedAfterFlush, SmallBlocksOfPackagesMayLieInOneSegmentMore) {
+  const auto left = [](const nlohmann::json& axes, std::int64_t reserved, std::int64_t allocated,
+                       std::int64_t pool) {
+    return judge_one("D30.returned_after_flush", axes,
+                     [=](Attempt& a) {
+                       nlohmann::json& after = memory_line(a, "solo_graph", "returned").fields;
+                       after["reserved"] = reserved;
+                       after["allocated"] = allocated;
+                       after["pool"] = pool;
+                     })
+        .result;
+  };
+  const nlohmann::json packages = {
+      {"subject", "megatron_core"}, {"impl", "full_iteration"}, {"dp", 2}, {"comm", "c10d"}};
+  EXPECT_EQ(left(packages, 2 << 20, 0, 0), record::Result::pass);
+  EXPECT_EQ(left(packages, 4 << 20, 0, 0), record::Result::fail);
+  EXPECT_EQ(left(packages, 2 << 20, 512, 0), record::Result::fail);
+  EXPECT_EQ(left(packages, 2 << 20, 0, 2 << 20), record::Result::fail);
+  EXPECT_EQ(left(kTwoRanks, 2 << 20, 0, 0), record::Result::fail);
+}
+
 TEST(ReturnedAfterFlush, TheDriverKeepsWhatItTookForASecondCapture) {
   const auto left = [](std::int64_t taken, std::int64_t returned) {
     return judge_one("D30.returned_after_flush", kTwoRanks,
