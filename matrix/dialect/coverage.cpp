@@ -1,16 +1,8 @@
 #include "matrix/dialect/coverage.h"
 
+#include <algorithm>
+
 namespace graphproof::dialect {
-
-namespace {
-
-constexpr const char* kEndOfRank = "D21.evidence_complete";
-
-bool exists(const std::string& id, const std::set<std::string>& known) {
-  return id.starts_with("test ") || known.count(id) != 0;
-}
-
-}  // namespace
 
 std::string_view coverage_text(Coverage coverage) {
   switch (coverage) {
@@ -22,36 +14,28 @@ std::string_view coverage_text(Coverage coverage) {
       return "loud, ends the rank";
     case Coverage::fact:
       return "a fact, nothing to decide";
-    case Coverage::planned:
-      return "planned";
     case Coverage::not_covered:
       return "not covered";
   }
   return "";
 }
 
-Coverage coverage_of(const Rule& rule, const std::set<std::string>& known) {
+Coverage coverage_of(const Rule& rule) {
   if (rule.decided()) return Coverage::decided;
   if (rule.status == "dead" || rule.severity == "fact") return Coverage::fact;
-  bool loud = false;
-  for (const std::string& id : rule.covered_by) {
-    if (!exists(id, known)) continue;
-    if (id != kEndOfRank) return Coverage::checked;
-    loud = true;
-  }
-  if (loud) return Coverage::loud;
-  return rule.covered_by.empty() ? Coverage::not_covered : Coverage::planned;
+  if (rule.covered_by.empty()) return Coverage::not_covered;
+  return std::ranges::all_of(rule.covered_by,
+                             [](const std::string& id) { return id == "D21.evidence_complete"; })
+             ? Coverage::loud
+             : Coverage::checked;
 }
 
-nlohmann::json list_upstream_rules(const Dialect& dialect, const std::set<std::string>& known) {
+nlohmann::json list_upstream_rules(const Dialect& dialect) {
   nlohmann::json rows = nlohmann::json::array();
   for (const Rule& rule : dialect.rules.rules()) {
     nlohmann::json stages = nlohmann::json::array();
     for (const Placement& placement : rule.placements)
       stages.push_back(stage_name(placement.stage));
-    nlohmann::json covered = nlohmann::json::array(), planned = nlohmann::json::array();
-    for (const std::string& id : rule.covered_by)
-      (exists(id, known) ? covered : planned).push_back(id);
     rows.push_back({{"rule", rule.id},
                     {"dialect", rule.dialect},
                     {"section", rule.section},
@@ -64,10 +48,9 @@ nlohmann::json list_upstream_rules(const Dialect& dialect, const std::set<std::s
                     {"why", rule.why},
                     {"next", rule.next},
                     {"source", rule.source},
-                    {"coverage", coverage_text(coverage_of(rule, known))},
+                    {"coverage", coverage_text(coverage_of(rule))},
                     {"decided_by", rule.decided_by},
-                    {"covered_by", covered},
-                    {"planned", planned},
+                    {"covered_by", rule.covered_by},
                     {"active", rule.active(dialect.version)}});
   }
   return rows;

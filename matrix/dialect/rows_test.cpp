@@ -191,12 +191,13 @@ std::string all_tests() {
   const char* source = std::getenv("GRAPHPROOF_SOURCE");
   std::string text;
   if (source == nullptr) return text;
-  for (const auto& entry :
-       std::filesystem::recursive_directory_iterator(std::filesystem::path(source) / "workloads"))
-    if (entry.path().string().ends_with("_test.cpp")) {
-      std::ifstream file(entry.path());
-      text.append(std::istreambuf_iterator<char>(file), {});
-    }
+  for (const char* folder : {"workloads", "fixtures"})
+    for (const auto& entry :
+         std::filesystem::recursive_directory_iterator(std::filesystem::path(source) / folder))
+      if (entry.path().string().ends_with("_test.cpp")) {
+        std::ifstream file(entry.path());
+        text.append(std::istreambuf_iterator<char>(file), {});
+      }
   return text;
 }
 

@@ -4,7 +4,6 @@
 
 #include <map>
 #include <memory>
-#include <set>
 
 #include "launcher/cli/verb.h"
 #include "matrix/dialect/coverage.h"
@@ -23,31 +22,18 @@ struct RulesOptions {
 };
 
 /// The ids that a rule may name as covering it: checks, by name and by detector, and faults.
-std::set<std::string> known_ids(const matrix::Catalogue& catalogue) {
-  std::set<std::string> ids;
-  for (const json& row : matrix::list_checks(catalogue)) {
-    const std::string check = row.at("check").get<std::string>();
-    ids.insert(check);
-    ids.insert(check.substr(0, check.find('.')));
-  }
-  for (const json& row : matrix::list_faults(catalogue))
-    ids.insert(row.at("fault").get<std::string>());
-  return ids;
-}
-
 json rows_of(const RulesOptions& options, const matrix::Catalogue& catalogue) {
   if (options.dialect == "graphproof" || (options.dialect.empty() && !options.coverage))
     return matrix::list_rules(catalogue);
   const std::string dialect = options.dialect.empty()
                                   ? "megatron-bridge"
                                   : options.dialect;  // Bridge has the rules of Megatron-LM too
-  return dialect::list_upstream_rules(dialect::load_dialect(dialect, options.version),
-                                      known_ids(catalogue));
+  return dialect::list_upstream_rules(dialect::load_dialect(dialect, options.version));
 }
 
-std::string listed_ids(const json& row, const char* key) {
+std::string listed(const json& ids) {
   std::string text;
-  for (const json& id : row.at(key)) text += (text.empty() ? " " : ", ") + id.get<std::string>();
+  for (const json& id : ids) text += (text.empty() ? " " : ", ") + id.get<std::string>();
   return text;
 }
 
@@ -58,9 +44,7 @@ void show_coverage(const json& rows, std::ostream& out) {
     ++counts[coverage];
     out << fmt::format("{:<6} {:<8} {:<8} {:<28} {}\n", row.at("rule").get<std::string>(),
                        row.at("status").get<std::string>(), row.at("severity").get<std::string>(),
-                       coverage + (coverage == "covered by" ? listed_ids(row, "covered_by")
-                                   : coverage == "planned"  ? listed_ids(row, "planned")
-                                                            : ""),
+                       coverage + (coverage == "covered by" ? listed(row.at("covered_by")) : ""),
                        record::printable(row.at("what").get<std::string>()));
   }
   for (const json& row : rows)
