@@ -47,8 +47,9 @@ def _kernel_name(driver, node) -> str:
 
 
 def census_of(graph) -> tuple:
-    """The number of nodes, the number by type, and a digest of types, kernels and their grids
-    (those of Triton left out) in the order of the capture. `graph` holds a capture with its template graph."""
+    """The number of nodes, the number by type, and a digest of types, kernels and their grids (but
+    those of Triton) in the order of the capture. `graph` holds a capture with its template
+    graph."""
     driver = ctypes.CDLL("libcuda.so.1")
     handle = ctypes.c_void_p(graph.raw_cuda_graph())
     count = ctypes.c_size_t()
