@@ -18,6 +18,7 @@ const std::vector<GeneratedFile>& generated_files() {
         {"docs/reference/evidence.md", record::evidence_page},
         {"docs/reference/faults.md", faults_page},
         {"docs/reference/folders.md", folders_page},
+        {"docs/reference/guides.md", guides_page},
         {"docs/reference/rules.md", rules_page},
         {"docs/reference/subjects.md", subjects_page},
         {"docs/reference/verdicts.md", verdicts_page},

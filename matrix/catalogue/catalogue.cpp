@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "matrix/catalogue/guidance.h"
 #include "matrix/catalogue/known_defects.h"
 
 namespace graphproof::matrix {
@@ -42,6 +43,10 @@ AxisTable load_axes() { return axes_with(shipped("tables/faults.json")); }
 
 CheckTable load_checks(const AxisTable& axes) {
   return CheckTable::parse(shipped("tables/checks.json"), axes);
+}
+
+GuidanceTable load_guidance(const AxisTable& axes) {
+  return GuidanceTable::parse(shipped("tables/guidance.json"), axes);
 }
 
 KnownDefectTable load_known_defects() {

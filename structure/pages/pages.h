@@ -9,6 +9,7 @@ namespace graphproof::structure {
 std::string axes_page();      // from matrix/tables/axes.json
 std::string checks_page();    // from matrix/tables/checks.json and faults.json
 std::string faults_page();    // from matrix/tables/faults.json
+std::string guides_page();    // from matrix/tables/guidance.json, and the plans of profiles
 std::string rules_page();     // from matrix/rules/graphproof.json
 std::string subjects_page();  // from matrix/tables/subjects.json
 /// The words in which the code of subjects refuses, by rule, from matrix/rules/graphproof.json: the
