@@ -439,6 +439,13 @@ StepConfig single_rank(const StepConfig& parallel) {
       single.model.autocast = false;
     }
   }
+  // In the second step roundings in 16 bits move the bias of a mamba layer's time step, whose
+  // gradient nearly cancels, as far as a defect may (seen on the simulated device with four
+  // layers).
+  if (single.model.hybrid && parallel.model.distributed_optimizer) {
+    single.model.precision = workloads::Precision::fp32;
+    single.model.autocast = false;
+  }
   single.layout = {};
   single.engine.impl = "none";
   single.fault = fixtures::Fault::none;

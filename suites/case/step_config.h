@@ -88,7 +88,7 @@ std::vector<comm::GroupLayout> process_groups(const workloads::Layout& layout);
 /// a sequence, the capacity of experts is counted within those parts; rounded weights have the
 /// scales of the ranks' parts. In these cases, and if a distributed optimizer's second step is
 /// compared, a model with experts is fp32, because 16-bit roundings that differ with the layout
-/// would send tokens to other experts.
+/// would send tokens to other experts. So is a hybrid model whose second step is compared.
 StepConfig single_rank(const StepConfig& parallel);
 
 /// The rank of `layout` in the world (process_groups.h has the order of ranks).

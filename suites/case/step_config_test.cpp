@@ -428,6 +428,18 @@ TEST_F(StepConfigTest,
   }
 }
 
+TEST_F(StepConfigTest, TheSecondStepOfAHybridModelIsComparedInFp32) {
+  const fixtures::Rank place{.world_size = 2, .rank = 1, .local_rank = 1, .from = "test"};
+  const auto precision = [&](const char* name) {
+    return single_rank(config_of(name, place)).model.precision;
+  };
+  EXPECT_EQ(precision("dp=2,precision=bf16,model=hybrid,distributed_optimizer=true"),
+            workloads::Precision::fp32);
+  EXPECT_EQ(precision("dp=2,precision=bf16,model=hybrid"), workloads::Precision::bf16);
+  EXPECT_EQ(precision("dp=2,precision=bf16,distributed_optimizer=true"),
+            workloads::Precision::bf16);
+}
+
 TEST_F(StepConfigTest, TheSingleRankReferenceRoundsWeightsWithTheScalesOfTheRanks) {
   EXPECT_FALSE(config_of("default", {}).model.fp8_weights);
   const StepConfig config =
