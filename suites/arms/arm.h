@@ -8,8 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "fixtures/comm/process_groups.h"
-#include "suites/case/case_scope.h"
+#include "suites/case/case_parts.h"
 #include "suites/case/evidence_observer.h"
 #include "suites/case/step_config.h"
 #include "suites/case/watched_device.h"
@@ -17,21 +16,6 @@
 #include "workloads/training/checkpoint.h"
 
 namespace graphproof::suites {
-
-/// What all arms of a case are built from. References outlive the arms.
-struct CaseParts {
-  CaseScope& scope;
-  capture::Device& device;
-  const StepConfig& config;
-  c10::Stream stream;           // where everything of the case runs and is captured
-  comm::ProcessGroups* groups;  // null in a test that runs a single rank without MPI
-};
-
-/// How closely an arm is inspected. free: nothing waits for the device between the first and the
-/// last step, except captures. full: each step writes lines about its results, learning rate,
-/// random numbers and replays. ranks: as full, with lines about what ranks must have in common
-/// (rank_lines.h) and about every update (update_lines.h).
-enum class Watch { free, full, ranks };
 
 /// The inputs of a step. `word` is their name in the evidence: "capture" for the inputs with which
 /// the graph is captured, "fresh" for all others.
@@ -41,10 +25,6 @@ struct StepInput {
   /// The same with other numbers in the padding of images, for graph arms; empty without images.
   workloads::Batch padded_otherwise = {};
 };
-
-/// The results of a step in host memory: losses, gradients and parameters as the engine returns
-/// them, then dropout masks.
-using Snapshot = std::vector<fixtures::NamedTensor>;
 
 /// Used from one thread. Evidence lines are written through CaseParts::scope.
 class Arm {

@@ -8,9 +8,9 @@
 
 #include "fixtures/inspect/host_copies.h"
 #include "fixtures/tensors/torch.h"
-#include "suites/arms/arm_lines.h"
 #include "suites/arms/evaluation.h"
 #include "suites/arms/resume.h"
+#include "suites/case/arm_lines.h"
 #include "suites/case/learning_rate.h"
 #include "suites/case/reference.h"
 #include "workloads/config/precision.h"

@@ -6,7 +6,7 @@
 #include "fixtures/comm/collectives.h"
 #include "fixtures/comm/torch_group.h"
 #include "fixtures/tensors/torch.h"
-#include "suites/arms/arm_lines.h"
+#include "suites/case/arm_lines.h"
 
 namespace graphproof::suites {
 namespace {
