@@ -108,7 +108,8 @@ TEST(EverySetting, MeetsEveryOther) {
   for (const char* pair :
        {"clip_grad and etp > 1", "linear_bias and sequence_parallel", "weight_decay and pp > 1",
         "overlap_param_gather and schedule == \"train-eval-train\"",
-        "cache_blocks > 0 and ep > 1"}) {
+        "overlap_param_gather and schedule == \"train-rollout-train\"",
+        "dropout and sampling == random"}) {
     const Plan plan =
         make_plan(pairwise(), catalogue(), "pairwise", sim,
                   Expression::condition(pair, pairwise().scope, Origin::option("pair", pair)));

@@ -26,6 +26,8 @@ struct StepInput {
   workloads::Batch padded_otherwise = {};
 };
 
+class InferenceJob;
+
 /// Used from one thread. Evidence lines are written through CaseParts::scope.
 class Arm {
  public:
@@ -55,6 +57,12 @@ class Arm {
   Snapshot evaluate(std::int64_t index, const workloads::Batch& batch);
   /// Writes the line `evaluated` about all evaluations so far. `step` is the next step.
   void write_evaluated(std::int64_t step);
+  /// Between two steps: the inference job of a rollout (rollout.h) with the parameters as they are.
+  /// The first call makes the job, of arm NAME_rollout, and captures its graphs, with the votes of
+  /// captures. Returns what each step of it has left, empty in a free arm. Waits for the device.
+  std::vector<Snapshot> roll_out();
+  /// The job of the rollouts. REQUIRES: roll_out().
+  const InferenceJob& rollouts() const { return *rollouts_; }
   /// A checkpoint between two steps. Waits for the device.
   workloads::Checkpoint checkpoint();
   /// The engine's outputs, then the masks, on the device.
@@ -102,6 +110,10 @@ class Arm {
     std::int64_t evaluations = 0, captures = 0, replays = 0, announced = 0;
   };
   Evaluated evaluated_;
+  std::unique_ptr<InferenceJob> rollouts_;  // from the first rollout on
+  std::int64_t rolled_out_ = 0;             // rollouts so far
+  /// By layer: forwards so far that were not of training, but of rollouts.
+  std::vector<std::int64_t> inferred_;
   std::int64_t first_captures_ = 0;  // captures begun in the first step that captured any
   at::Tensor handed_out_losses_;     // of the previous step, as a caller might keep them
   std::string handed_out_digest_;    // of handed_out_losses_ when the engine returned them

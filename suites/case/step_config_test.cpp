@@ -406,6 +406,17 @@ TEST_F(StepConfigTest, TakesHowItIsTrainedFromItsAxes) {
   EXPECT_EQ(evaluated.schedule, Schedule::train_eval_train);
   EXPECT_EQ(evaluated.evaluation_step(), 2) << "after one replayed step";
   EXPECT_EQ(evaluated.evaluations(), 5);
+  EXPECT_FALSE(evaluated.decoding || evaluated.rolls_out_after(2));
+  const StepConfig rolled_out = config_of(
+      "impl=local,inference_scope=layer,microbatch_size=4,schedule=train-rollout-train,"
+      "prefill_chunk=3",
+      {});
+  EXPECT_EQ(rolled_out.schedule, Schedule::train_rollout_train);
+  EXPECT_FALSE(rolled_out.rolls_out_after(0)) << "it is not replayed";
+  EXPECT_TRUE(rolled_out.rolls_out_after(1));
+  ASSERT_TRUE(rolled_out.decoding);
+  EXPECT_EQ(rolled_out.decoding->requests.steps, 48);
+  EXPECT_EQ(rolled_out.decoding->requests.chunk, 3);
   EXPECT_EQ(config_of("precision=fp16,loss_scale=static", {}).model.loss_scaling,
             workloads::LossScaling::static_);
   EXPECT_EQ(single_rank(config).model.loss_scaling, workloads::LossScaling::static_);
