@@ -14,6 +14,7 @@
 #include "suites/case/rank_lines.h"
 #include "suites/case/step_lines.h"
 #include "suites/case/update_lines.h"
+#include "suites/inference/inference_job.h"
 #include "workloads/faults/plant.h"
 
 namespace graphproof::suites {
@@ -204,6 +205,33 @@ void Arm::write_evaluated(std::int64_t step) {
                                            .announced = evaluated_.announced});
 }
 
+std::vector<Snapshot> Arm::roll_out() {
+  const c10::StreamGuard guard(parts_.stream);
+  const std::vector<std::int64_t> before = layer_counts(device_, *step_);
+  if (!rollouts_) {
+    rollouts_ = std::make_unique<InferenceJob>(
+        parts_, *step_,
+        InferenceArm{.name = name_ + "_rollout",
+                     .graph = graphs_,
+                     .padding = graphs_ ? Padding::others : Padding::zeros,
+                     .watch = watch_});
+    if (graphs_) parts_.scope.boundary(Phase::capture);
+    rollouts_->capture();
+    if (graphs_) parts_.scope.boundary(Phase::replay);
+  }
+  step_->gather_parameters();
+  const std::int64_t steps = parts_.config.decoding->requests.steps;
+  std::vector<Snapshot> results;
+  for (std::int64_t index = 0; index < steps; ++index)
+    results.push_back(rollouts_->run(index, rolled_out_ * steps));
+  ++rolled_out_;
+  const std::vector<std::int64_t> after = layer_counts(device_, *step_);
+  inferred_.resize(after.size(), 0);
+  for (std::size_t layer = 0; layer < after.size(); ++layer)
+    inferred_[layer] += after[layer] - before[layer];
+  return results;
+}
+
 Snapshot Arm::results(std::int64_t index, const StepInput& input, double ms) {
   const c10::StreamGuard guard(parts_.stream);
   Snapshot left = fixtures::on_host(outputs());
@@ -218,9 +246,9 @@ void Arm::finish(std::int64_t last) {
   // Counted once for the whole run, because reading the counter after each step would wait for it.
   const std::int64_t wanted = std::max<std::int64_t>(0, last + 1 - parts_.config.first_replay()) *
                               std::max<std::int64_t>(1, engine_->counters().launches_per_step);
-  write_replay(
-      last, std::vector<std::int64_t>(static_cast<std::size_t>(step_->layer_counter().size(0)), 0),
-      std::max<std::int64_t>(0, wanted - device_.counts().replays));
+  std::vector<std::int64_t> not_of_training = inferred_;
+  not_of_training.resize(static_cast<std::size_t>(step_->layer_counter().size(0)), 0);
+  write_replay(last, not_of_training, std::max<std::int64_t>(0, wanted - device_.counts().replays));
 }
 
 Arm::Before Arm::before_step() {
@@ -338,6 +366,7 @@ void Arm::vote_if_not_captured() {
 
 std::int64_t Arm::drop_graphs() {
   if (!engine_) return 0;
+  if (rollouts_) rollouts_->drop_graphs();
   engine_->drop_graphs();
   return engine_->counters().drops_in_flight;
 }

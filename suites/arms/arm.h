@@ -8,8 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "fixtures/comm/process_groups.h"
-#include "suites/case/case_scope.h"
+#include "suites/case/case_parts.h"
 #include "suites/case/evidence_observer.h"
 #include "suites/case/step_config.h"
 #include "suites/case/watched_device.h"
@@ -17,21 +16,6 @@
 #include "workloads/training/checkpoint.h"
 
 namespace graphproof::suites {
-
-/// What all arms of a case are built from. References outlive the arms.
-struct CaseParts {
-  CaseScope& scope;
-  capture::Device& device;
-  const StepConfig& config;
-  c10::Stream stream;           // where everything of the case runs and is captured
-  comm::ProcessGroups* groups;  // null in a test that runs a single rank without MPI
-};
-
-/// How closely an arm is inspected. free: nothing waits for the device between the first and the
-/// last step, except captures. full: each step writes lines about its results, learning rate,
-/// random numbers and replays. ranks: as full, with lines about what ranks must have in common
-/// (rank_lines.h) and about every update (update_lines.h).
-enum class Watch { free, full, ranks };
 
 /// The inputs of a step. `word` is their name in the evidence: "capture" for the inputs with which
 /// the graph is captured, "fresh" for all others.
@@ -42,9 +26,7 @@ struct StepInput {
   workloads::Batch padded_otherwise = {};
 };
 
-/// The results of a step in host memory: losses, gradients and parameters as the engine returns
-/// them, then dropout masks.
-using Snapshot = std::vector<fixtures::NamedTensor>;
+class InferenceJob;
 
 /// Used from one thread. Evidence lines are written through CaseParts::scope.
 class Arm {
@@ -75,6 +57,12 @@ class Arm {
   Snapshot evaluate(std::int64_t index, const workloads::Batch& batch);
   /// Writes the line `evaluated` about all evaluations so far. `step` is the next step.
   void write_evaluated(std::int64_t step);
+  /// Between two steps: the inference job of a rollout (rollout.h) with the parameters as they are.
+  /// The first call makes the job, of arm NAME_rollout, and captures its graphs, with the votes of
+  /// captures. Returns what each step of it has left, empty in a free arm. Waits for the device.
+  std::vector<Snapshot> roll_out();
+  /// The job of the rollouts. REQUIRES: roll_out().
+  const InferenceJob& rollouts() const { return *rollouts_; }
   /// A checkpoint between two steps. Waits for the device.
   workloads::Checkpoint checkpoint();
   /// The engine's outputs, then the masks, on the device.
@@ -122,6 +110,10 @@ class Arm {
     std::int64_t evaluations = 0, captures = 0, replays = 0, announced = 0;
   };
   Evaluated evaluated_;
+  std::unique_ptr<InferenceJob> rollouts_;  // from the first rollout on
+  std::int64_t rolled_out_ = 0;             // rollouts so far
+  /// By layer: forwards so far that were not of training, but of rollouts.
+  std::vector<std::int64_t> inferred_;
   std::int64_t first_captures_ = 0;  // captures begun in the first step that captured any
   at::Tensor handed_out_losses_;     // of the previous step, as a caller might keep them
   std::string handed_out_digest_;    // of handed_out_losses_ when the engine returned them

@@ -8,9 +8,10 @@
 
 #include "fixtures/inspect/host_copies.h"
 #include "fixtures/tensors/torch.h"
-#include "suites/arms/arm_lines.h"
 #include "suites/arms/evaluation.h"
 #include "suites/arms/resume.h"
+#include "suites/arms/rollout.h"
+#include "suites/case/arm_lines.h"
 #include "suites/case/learning_rate.h"
 #include "suites/case/reference.h"
 #include "workloads/config/precision.h"
@@ -254,6 +255,10 @@ History run_lockstep(const CaseParts& parts, const std::vector<StepInput>& input
       run_evaluation(parts, eager, graph);
     if (parts.config.schedule == Schedule::train_eval_train && step + 1 == parts.config.steps)
       run_later_evaluation(parts, eager, graph);
+    if (parts.config.rolls_out_after(step))
+      run_rollout(
+          parts, eager, graph,
+          {.round = step - parts.config.first_replay(), .last = step == parts.config.steps});
   }
   graph.vote_if_not_captured();
   collectives.write();

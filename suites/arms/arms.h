@@ -32,7 +32,8 @@ using KeptArms = std::vector<std::unique_ptr<Arm>>;
 /// Runs lockstep_eager and lockstep_graph and compares them after each step (comparisons lockstep
 /// and capture_inputs_last). Before the last step all free memory is overwritten, so that a graph
 /// that still reads freed memory has other results. If the schedule has evaluations, both arms
-/// evaluate between two steps (evaluation.h); if it resumes, the arms of resume.h follow.
+/// evaluate between two steps (evaluation.h), and if it has rollouts, they generate after every
+/// replayed step (rollout.h); if it resumes, the arms of resume.h follow.
 /// lockstep_eager is also compared with the results of `eager_a` that there are (comparison
 /// eager_again), so that the spread of eager runs is known from three of them. Returns the results
 /// of lockstep_graph, which solo_graph must repeat (solo.h).

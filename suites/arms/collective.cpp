@@ -13,7 +13,7 @@
 #include "fixtures/inspect/poison.h"
 #include "fixtures/inspect/tensor_digest.h"
 #include "fixtures/tensors/torch.h"
-#include "suites/arms/arm_lines.h"
+#include "suites/case/arm_lines.h"
 #include "workloads/training/collective.h"
 
 namespace graphproof::suites {

@@ -7,8 +7,8 @@
 
 #include "fixtures/inspect/tensor_comparison.h"
 #include "fixtures/tensors/torch.h"
-#include "suites/arms/arm_lines.h"
 #include "suites/arms/taps.h"
+#include "suites/case/arm_lines.h"
 #include "suites/case/learning_rate.h"
 #include "workloads/faults/plant.h"
 

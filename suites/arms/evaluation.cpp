@@ -1,7 +1,7 @@
 #include "suites/arms/evaluation.h"
 
 #include "fixtures/tensors/torch.h"
-#include "suites/arms/arm_lines.h"
+#include "suites/case/arm_lines.h"
 #include "workloads/training/data.h"
 
 namespace graphproof::suites {

@@ -6,7 +6,7 @@
 #include "fixtures/inspect/host_copies.h"
 #include "fixtures/inspect/poison.h"
 #include "fixtures/tensors/torch.h"
-#include "suites/arms/arm_lines.h"
+#include "suites/case/arm_lines.h"
 #include "suites/case/learning_rate.h"
 #include "workloads/engines/step/paged_stash.h"
 #include "workloads/faults/plant.h"

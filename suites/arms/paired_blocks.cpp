@@ -3,7 +3,7 @@
 #include <chrono>
 
 #include "fixtures/device/modelled_clock.h"
-#include "suites/arms/arm_lines.h"
+#include "suites/case/arm_lines.h"
 
 namespace graphproof::suites {
 namespace {

@@ -6,7 +6,7 @@
 #include "fixtures/comm/collectives.h"
 #include "fixtures/comm/torch_group.h"
 #include "fixtures/tensors/torch.h"
-#include "suites/arms/arm_lines.h"
+#include "suites/case/arm_lines.h"
 
 namespace graphproof::suites {
 namespace {
@@ -95,6 +95,9 @@ class SoloArm {
           .arm = name_, .step = step, .wall_ms = wall_ms, .launch_ms = launch_ms});
       write_memory("step", step);
       if (step < parts_.config.steps) compare(arm, step, input(step), wall_ms);
+      if (parts_.config.rolls_out_after(step) &&
+          (step - parts_.config.first_replay()) % kSoloRolloutInterval == 0)
+        arm.roll_out();
       if (step > parts_.config.first_replay())
         slowest_launch_ms = std::max(slowest_launch_ms, launch_ms);
     }

@@ -6,6 +6,8 @@
 // each compared step are copied to the host and compared after the step's time and memory were
 // written. Contiguous tensors need no device memory for that.
 //
+// If the schedule has rollouts, solo arms have some too (rollout.h), fewer than the lockstep arms.
+//
 // Each arm writes a line `timing` and a line `memory` per step, and lines `memory` at four points:
 // before it is built, after it is built, after its graphs and tensors were destroyed, and after
 // libraries have released what they held for them. A communicator releases what destroyed graphs
@@ -31,6 +33,11 @@ inline constexpr std::int64_t kSoloSteadySteps = 9;
 /// median. They begin with the second step after the last copy to the host, because the step right
 /// after a copy took 2 to 6 % longer on the simulated device.
 inline constexpr std::int64_t kSoloTimedSteps = 3;
+
+/// After how many steps a solo arm has its next rollout; the first one follows the first step that
+/// graphs replay. There are three at least, over which memory must not grow. The lockstep arms have
+/// more, and training must not depend on how many they are.
+inline constexpr std::int64_t kSoloRolloutInterval = 3;
 
 /// Runs solo_eager, compares it with eager_a (comparison eager_repeats) and destroys it. REQUIRES:
 /// nothing was captured yet, so that the comparison does not depend on graphs.

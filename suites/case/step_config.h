@@ -26,13 +26,13 @@ namespace graphproof::suites {
 std::string capture_mode_word(capture::CaptureMode mode);
 
 /// Spelled as the values of the axis schedule, with `_` for `-`.
-enum class Schedule { train, train_eval_train, resume, decode };
+enum class Schedule { train, train_eval_train, resume, decode, train_rollout_train };
 
 /// What all arms of a case are built with.
 struct StepConfig {
   /// Only for model collective, which does not use `model`.
   std::optional<workloads::CollectiveConfig> collective;
-  /// Only with schedule decode.
+  /// Only with schedule decode, and of each rollout with schedule train-rollout-train.
   std::optional<engines::DecoderConfig> decoding;
   workloads::ModelConfig model;
   workloads::Layout layout;
@@ -65,6 +65,10 @@ struct StepConfig {
   /// How many batches are evaluated: enough to warm up, capture and replay a graph of the
   /// evaluation.
   std::int64_t evaluations() const { return engine.warmup_steps + 2; }
+  /// Whether rollouts come after step `step`, which is replayed (suites/arms/rollout.h).
+  bool rolls_out_after(std::int64_t step) const {
+    return schedule == Schedule::train_rollout_train && step >= first_replay();
+  }
   /// The first step after the checkpoint. The resumed job has time for its warm-up and one replay.
   std::int64_t resume_step() const { return steps - first_replay() - 1; }
 };
@@ -88,7 +92,7 @@ std::vector<comm::GroupLayout> process_groups(const workloads::Layout& layout);
 /// a sequence, the capacity of experts is counted within those parts; rounded weights have the
 /// scales of the ranks' parts. In these cases, and if a distributed optimizer's second step is
 /// compared, a model with experts is fp32, because 16-bit roundings that differ with the layout
-/// would send tokens to other experts.
+/// would send tokens to other experts. So is a hybrid model whose second step is compared.
 StepConfig single_rank(const StepConfig& parallel);
 
 /// The rank of `layout` in the world (process_groups.h has the order of ranks).

@@ -406,6 +406,17 @@ TEST_F(StepConfigTest, TakesHowItIsTrainedFromItsAxes) {
   EXPECT_EQ(evaluated.schedule, Schedule::train_eval_train);
   EXPECT_EQ(evaluated.evaluation_step(), 2) << "after one replayed step";
   EXPECT_EQ(evaluated.evaluations(), 5);
+  EXPECT_FALSE(evaluated.decoding || evaluated.rolls_out_after(2));
+  const StepConfig rolled_out = config_of(
+      "impl=local,inference_scope=layer,microbatch_size=4,schedule=train-rollout-train,"
+      "prefill_chunk=3",
+      {});
+  EXPECT_EQ(rolled_out.schedule, Schedule::train_rollout_train);
+  EXPECT_FALSE(rolled_out.rolls_out_after(0)) << "it is not replayed";
+  EXPECT_TRUE(rolled_out.rolls_out_after(1));
+  ASSERT_TRUE(rolled_out.decoding);
+  EXPECT_EQ(rolled_out.decoding->requests.steps, 48);
+  EXPECT_EQ(rolled_out.decoding->requests.chunk, 3);
   EXPECT_EQ(config_of("precision=fp16,loss_scale=static", {}).model.loss_scaling,
             workloads::LossScaling::static_);
   EXPECT_EQ(single_rank(config).model.loss_scaling, workloads::LossScaling::static_);
@@ -426,6 +437,18 @@ TEST_F(StepConfigTest,
     EXPECT_EQ(config_of(blocks, place).layout.amax_group, "") << blocks;
     EXPECT_EQ(single_rank(config_of(blocks, place)).model.precision, workloads::Precision::fp32);
   }
+}
+
+TEST_F(StepConfigTest, TheSecondStepOfAHybridModelIsComparedInFp32) {
+  const fixtures::Rank place{.world_size = 2, .rank = 1, .local_rank = 1, .from = "test"};
+  const auto precision = [&](const char* name) {
+    return single_rank(config_of(name, place)).model.precision;
+  };
+  EXPECT_EQ(precision("dp=2,precision=bf16,model=hybrid,distributed_optimizer=true"),
+            workloads::Precision::fp32);
+  EXPECT_EQ(precision("dp=2,precision=bf16,model=hybrid"), workloads::Precision::bf16);
+  EXPECT_EQ(precision("dp=2,precision=bf16,distributed_optimizer=true"),
+            workloads::Precision::bf16);
 }
 
 TEST_F(StepConfigTest, TheSingleRankReferenceRoundsWeightsWithTheScalesOfTheRanks) {

@@ -69,9 +69,17 @@ std::vector<Shape> shapes() {
                        {"precision", "fp16"},
                        {"clip_grad", true}}});
     if (std::string(impl) == "none") continue;
-    for (const char* schedule : {"resume", "train-eval-train"})
+    for (const char* schedule : {"resume", "train-eval-train", "train-rollout-train"})
       result.push_back({{{"impl", impl}, {"schedule", schedule}, {"dp", 2}}});
   }
+  for (const char* scope : {"layer", "block"})
+    for (const char* pool : {"single", "per_graph"})
+      result.push_back({{{"impl", "local"},
+                         {"inference_scope", scope},
+                         {"pool", pool},
+                         {"dp", 2},
+                         {"microbatch_size", 4},
+                         {"schedule", "train-rollout-train"}}});
   result.push_back({{{"impl", "local"},
                      {"pp", 2},
                      {"vpp", 2},

@@ -261,7 +261,7 @@ bool run_case(const BatchContext& context, const ValidatedCase& validated, bool 
     if (config.collective) {
       state->collective = std::make_unique<CollectiveArms>(parts);
       state->collective->run();
-    } else if (config.decoding) {
+    } else if (config.schedule == Schedule::decode) {
       state->decoding = std::make_unique<DecodingArms>(parts);
       state->decoding->run();
     } else if (context.purpose == Purpose::divergence) {

@@ -7,7 +7,7 @@
 
 #include "suites/arms/arms.h"
 #include "suites/arms/collective.h"
-#include "suites/arms/decoding.h"
+#include "suites/inference/decoding.h"
 #include "suites/rank/rank_process.h"
 
 namespace graphproof::suites {

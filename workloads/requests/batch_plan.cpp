@@ -112,6 +112,8 @@ std::vector<std::int64_t> batch_sizes(const std::vector<std::string>& listed,
   return sizes;
 }
 
+std::int64_t rollout_steps(std::int64_t length) { return 3 * length; }
+
 std::optional<std::int64_t> padded_size(const std::vector<std::int64_t>& sizes, std::int64_t rows) {
   const auto found = std::ranges::lower_bound(sizes, rows);
   return found == sizes.end() ? std::nullopt : std::optional(*found);
@@ -125,7 +127,7 @@ Request request(const Settings& settings, std::int64_t rank, std::int64_t index)
   const std::int64_t half = std::max<std::int64_t>(1, settings.length / 2);
   const std::int64_t in_wave = settings.slots + 1;
   const std::int64_t number = index + 3 * rank;
-  const std::int64_t wave = 3 * settings.length;
+  const std::int64_t wave = rollout_steps(settings.length);
   return {.prompt = 1 + number * 5 % half,
           .output = 1 + (number * 7 + 3) % half,
           .arrival = index / in_wave * wave + index % in_wave * 2 + rank % 2 * wave / 2 + rank / 2};

@@ -71,6 +71,10 @@ std::vector<std::int64_t> powers_of_two(std::int64_t largest);
 /// The value of axis batch_sizes as numbers, ascending; powers_of_two(largest) if it is empty.
 std::vector<std::int64_t> batch_sizes(const std::vector<std::string>& listed, std::int64_t largest);
 
+/// The steps of one rollout of schedule train-rollout-train, for requests of `length` tokens at
+/// most: one wave of requests on every rank.
+std::int64_t rollout_steps(std::int64_t length);
+
 /// The smallest of `sizes` (ascending) that holds `rows`; nothing if none does.
 std::optional<std::int64_t> padded_size(const std::vector<std::int64_t>& sizes, std::int64_t rows);
 

@@ -123,6 +123,11 @@ ModelConfig checked(const ModelConfig& config, const Layout& layout) {
   return config;
 }
 
+ModelConfig without_recompute(ModelConfig config) {
+  config.recompute = {};
+  return config;
+}
+
 /// Inference has no such limit, and pays for what every rank computes.
 void require_split_tokens(const ModelConfig& config, const Layout& layout) {
   if (config.experts > 0 && layout.tp > 1 && !layout.sequence_parallel)
@@ -191,6 +196,7 @@ struct TrainStep::State {
         optimizer(config, layout, parameters, gradients, faults, shards.get()),
         dropout(config, layout, tracker, seed, device_.torch_device(), faults),
         recomputes(config, layout, device_.torch_device()),
+        nothing_recomputed(without_recompute(config), layout, device_.torch_device()),
         experts(config, layout, device_.torch_device()),
         expert_buffers(config, layout, device_.torch_device()),
         router_bias(config, layout, device_.torch_device()),
@@ -259,7 +265,10 @@ struct TrainStep::State {
   struct Outstanding {
     at::Tensor received, output;
   };
-  ForwardPass pass_of(const Batch& batch, const order::Work& work);
+  ForwardPass pass_of(const Batch& batch, const order::Work& work) {
+    return pass_of(batch, work, recomputes);
+  }
+  ForwardPass pass_of(const Batch& batch, const order::Work& work, const RecomputeLedger& ledger);
   at::Tensor run_chunk(const Batch& batch, const order::Work& work, const at::Tensor& received);
   void note_loss(const order::Work& work, const at::Tensor& loss);
   void leave_fp8(Fp8Scaling::Direction direction, const order::Work& work);
@@ -317,6 +326,7 @@ struct TrainStep::State {
   Optimizer optimizer;
   Dropout dropout;
   RecomputeLedger recomputes;
+  const RecomputeLedger nothing_recomputed;  // of inference, which no backward follows
   ExpertLedger experts;
   ExpertBuffers expert_buffers;
   RouterBias router_bias;
@@ -351,7 +361,8 @@ TrainStep::TrainStep(const ModelConfig& config, const Layout& layout, capture::D
     : state_(std::make_unique<State>(config, layout, device, seed, std::move(faults), backend)) {}
 TrainStep::~TrainStep() = default;
 
-ForwardPass TrainStep::State::pass_of(const Batch& batch, const order::Work& work) {
+ForwardPass TrainStep::State::pass_of(const Batch& batch, const order::Work& work,
+                                      const RecomputeLedger& ledger) {
   return {.microbatch = work.microbatch,
           .dropout = dropout,
           .counters = layer_counters,
@@ -359,7 +370,7 @@ ForwardPass TrainStep::State::pass_of(const Batch& batch, const order::Work& wor
           .recording = recording,
           .runner = faults.runner(runner),
           .module_runs = module_runs,
-          .recomputes = recomputes,
+          .recomputes = ledger,
           .experts = experts,
           .expert_buffers = expert_buffers,
           .router_bias = router_bias,
@@ -640,11 +651,18 @@ at::Tensor TrainStep::infer(const at::Tensor& tokens, const CachedTokens* cached
   State& s = *state_;
   const at::NoGradGuard no_grad;
   const State::Evaluating evaluating(s);
-  ForwardPass pass = s.pass_of({}, {});
+  ForwardPass pass = s.pass_of({}, {}, s.nothing_recomputed);
   pass.runner = runner;
   pass.cached = cached;
   pass.choices = choices;
   return s.model.logits(tokens, pass);
+}
+
+void TrainStep::gather_parameters() {
+  State& s = *state_;
+  if (!s.gather) return;
+  s.gather->begin();
+  s.gather->finish();
 }
 
 at::Tensor TrainStep::evaluation_losses() { return state_->evaluation_losses; }

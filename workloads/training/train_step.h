@@ -77,6 +77,10 @@ class TrainStep {
   /// that `runner` captures.
   at::Tensor infer(const at::Tensor& tokens, const CachedTokens* cached, ModuleRunner* runner,
                    ExpertChoices* choices = nullptr);
+  /// Enqueues on the current stream, before the first infer() after a step: with
+  /// overlap_param_gather the gather of the parameters that other ranks have updated, for which the
+  /// next step would be the first to wait. Nothing otherwise. Never inside a capture.
+  void gather_parameters();
   /// [M] fp32 out, static: the losses of evaluate().
   at::Tensor evaluation_losses();
   /// Enqueues Optimizer::step(), which reads learning_rate() on the device.

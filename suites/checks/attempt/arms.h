@@ -39,6 +39,9 @@ inline std::vector<const char*> graph_arms(const Attempt& attempt) {
   return arms;
 }
 
+/// Whether this arm is that of the rollouts of another one. Its graphs are those of inference.
+inline bool rolls_out(std::string_view arm) { return arm.ends_with("_rollout"); }
+
 /// Whether a line of this arm describes its whole run. To inspect each step, the host would have to
 /// wait for it, and these arms must not wait.
 inline bool runs_free(std::string_view arm) {

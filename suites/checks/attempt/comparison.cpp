@@ -17,14 +17,14 @@ std::string describe(const std::optional<record::TensorMismatch>& mismatch) {
                 " elements differ, by ", shown(mismatch->max_abs), " at most");
 }
 
-/// The rank's first comparison that covers the same tensors as `line`: the outputs of a step, or
-/// the losses of an evaluation.
+/// The rank's first comparison that covers the same tensors as `line`: the outputs of a step, the
+/// losses of an evaluation, or the results of inference in a job that trains.
 const CompareLine& first_of_its_sort(const RankFiles& files, const CompareLine& line) {
-  const auto of_evaluation = [](const CompareLine& one) {
-    return one.compared.starts_with("evaluation");
+  const auto sort = [](const CompareLine& one) {
+    return one.compared.starts_with("evaluation") ? 1 : one.compared == "rollout" ? 2 : 0;
   };
   for (const CompareLine& other : files.lines<CompareLine>())
-    if (of_evaluation(other) == of_evaluation(line)) return other;
+    if (sort(other) == sort(line)) return other;
   return line;
 }
 

@@ -19,7 +19,7 @@ std::vector<const CompareLine*> comparisons(Judgement& judgement, const RankFile
 /// Reports a defect unless `line` compares the arms of `pair` and found them equal, or within the
 /// tolerance that the case states (tolerance.h), with as many tensors and bytes as the rank's first
 /// comparison, and more than zero of both. Comparisons of an evaluation are measured against the
-/// rank's first comparison of an evaluation.
+/// rank's first comparison of an evaluation, and those of a rollout against the first of those.
 void judge_comparison(Judgement& judgement, const RankFiles& files, const CompareLine& line,
                       const ArmPair& pair);
 

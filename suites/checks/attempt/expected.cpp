@@ -88,6 +88,9 @@ Expected expected(const Axes& axes, StageEnds ends) {
   // A graph of the evaluation has its warm-up, its capture, and one replay; the first batch again
   // and a later evaluation are not counted.
   if (axes.text("schedule") == "train-eval-train") result.evaluations = result.warmup_steps + 2;
+  // After every replayed step, and the one that repeats the capture's inputs.
+  if (axes.text("schedule") == "train-rollout-train")
+    result.rollouts = result.last_inputs_step - result.first_replay + 1;
   result.forwards_per_step = result.microbatches;
   if (!result.trains && axes.text("schedule") == "decode") {
     // All graphs are captured before the first step, with padding alone.

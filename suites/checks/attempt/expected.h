@@ -35,6 +35,7 @@ struct Expected {
   std::int64_t last_inputs_step = 0;   // the step that repeats the inputs of the capture
   bool replays_fresh_inputs = false;   // at least one replay has other inputs than the capture
   std::int64_t evaluations = 0;        // batches, of the schedule train-eval-train
+  std::int64_t rollouts = 0;           // of each lockstep arm, of the schedule train-rollout-train
   std::int64_t forwards_per_step = 0;  // of one layer, without those that recompute runs again
 
   std::int64_t launches_per_step = 1;  // graphs launched in a replayed step

@@ -18,7 +18,8 @@ using record::CaptureLine;
 std::set<std::string> wanted_graphs(const Attempt& attempt, std::string_view arm,
                                     const std::map<std::string, std::set<std::string>>& captured) {
   std::set<std::string> graphs;
-  for (const auto& [other, own] : captured) graphs.insert(own.begin(), own.end());
+  for (const auto& [other, own] : captured)
+    if (!rolls_out(other)) graphs.insert(own.begin(), own.end());
   const Axes& axes = attempt.axes;
   if (axes.flag("optimizer_graph")) graphs.insert("optimizer");
   const bool evaluates = engines::traits_of(axes.text("impl")).captures_evaluation &&

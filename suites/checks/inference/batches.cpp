@@ -1,6 +1,5 @@
 // D71: an inference job computes the batches that its requests ask for, from graphs wherever there
 // is one of their size.
-#include <array>
 #include <vector>
 
 #include "suites/checks/attempt/concat.h"
@@ -15,30 +14,23 @@ using record::BatchLine;
 using record::PoisonLine;
 using requests::Step;
 
-struct DecodingArm {
-  const char* name;
-  bool graph;
-  bool every_step;  // otherwise it has a line of its last step alone
-};
-constexpr std::array kEagerArms{DecodingArm{"eager_a", false, true},
-                                DecodingArm{"eager_b", false, true},
-                                DecodingArm{"padded_eager", false, true}};
-constexpr std::array kGraphArms{
-    DecodingArm{"lockstep_eager", false, true}, DecodingArm{"lockstep_graph", true, true},
-    DecodingArm{"graph_b", true, true}, DecodingArm{"free_eager", false, false},
-    DecodingArm{"free_graph", true, false}};
+/// The steps of every data parallel rank, those of all rollouts one after the other.
+std::vector<std::vector<Step>> whole_plan(const Expected& expected, const Axes& axes) {
+  const auto once = job_plan(axes);
+  auto plan = once;
+  for (std::int64_t round = 1; round < expected.rollouts; ++round)
+    for (std::size_t rank = 0; rank < once.size(); ++rank)
+      plan[rank].insert(plan[rank].end(), once[rank].begin(), once[rank].end());
+  return plan;
+}
 
 std::string described(const std::string& work, std::int64_t rows, std::int64_t size) {
   return concat(work, " of ", rows, " tokens in a batch of ", size);
 }
 
 void judge_arm(Judgement& judgement, const RankFiles& files, const Axes& axes,
-               const std::vector<Step>& plan, const DecodingArm& arm) {
-  const requests::Settings settings = job_settings(axes);
-  const std::int64_t graphs_of_size =
-      axes.text("inference_scope") == "layer" ? axes.integer("layers") : std::int64_t{1};
-  const std::int64_t captures =
-      arm.graph ? graphs_of_size * (std::ssize(settings.sizes) + (settings.chunk > 0 ? 1 : 0)) : 0;
+               const std::vector<Step>& plan, const InferenceArm& arm) {
+  const std::int64_t captures = arm.graph ? graphs_of_job(axes) : 0;
   std::int64_t launches = 0;
   for (std::int64_t index = 0; index < std::ssize(plan); ++index) {
     const Step& step = plan[static_cast<std::size_t>(index)];
@@ -82,40 +74,43 @@ void judge_arm(Judgement& judgement, const RankFiles& files, const Axes& axes,
 }  // namespace
 
 /// Every arm has a `batch` line of every step, a free arm of its last one. Work, tokens and size
-/// are those of the plan that follows from the axes, for all ranks alike; graph arms launched the
-/// graphs of every batch that has one, and captured each size once, before the first step.
+/// are those of the plan that follows from the axes, for all ranks alike and in every rollout;
+/// graph arms launched the graphs of every batch that has one, and captured each size once, before
+/// the first step.
 record::CheckResult batches(Judgement& judgement, const Attempt& attempt) {
-  const auto plan = job_plan(attempt.axes);
+  const auto plan = whole_plan(judgement.expected(), attempt.axes);
   for (const RankFiles& files : attempt.ranks) {
     const auto& of_rank = plan.at(replica_of(attempt.axes, files.rank));
-    for (const DecodingArm& arm : kEagerArms)
-      judge_arm(judgement, files, attempt.axes, of_rank, arm);
+    if (judgement.expected().rollouts == 0)
+      for (const InferenceArm& arm : inference_arms(attempt.axes, /*graphs=*/false))
+        judge_arm(judgement, files, attempt.axes, of_rank, arm);
     if (!judgement.expected().graph) continue;
-    for (const DecodingArm& arm : kGraphArms)
+    for (const InferenceArm& arm : inference_arms(attempt.axes, /*graphs=*/true))
       judge_arm(judgement, files, attempt.axes, of_rank, arm);
   }
-  return judgement.result(concat("as planned in ", judgement.expected().steps, " steps on ",
-                                 attempt.ranks.size(), " ranks"),
-                          "the batches of the requests, from the graphs of their sizes");
+  return judgement.result(
+      concat("as planned in ", plan.front().size(), " steps on ", attempt.ranks.size(), " ranks"),
+      "the batches of the requests, from the graphs of their sizes");
 }
 
 /// Every replayed step of the graph arms that do not run free has an `address` line without a moved
 /// tensor, and a `poison` line: at least one output was poisoned, nothing of the poison is left,
-/// and every launch was announced. Halfway, free memory was overwritten.
+/// and every launch was announced. Halfway, free memory was overwritten; of a job that trains too
+/// that is judged by D06.
 record::CheckResult results_written(Judgement& judgement, const Attempt& attempt) {
-  const auto plan = job_plan(attempt.axes);
+  const auto plan = whole_plan(judgement.expected(), attempt.axes);
   const std::int64_t halfway = judgement.expected().steps / 2;
   for (const RankFiles& files : attempt.ranks) {
     const auto& of_rank = plan.at(replica_of(attempt.axes, files.rank));
     const auto* scribbled =
         judgement.first<record::ScribbledLine>(files, "lockstep_graph", halfway);
-    if (!scribbled || scribbled->bytes <= 0)
+    if (judgement.expected().rollouts == 0 && (!scribbled || scribbled->bytes <= 0))
       judgement.absent<record::ScribbledLine>(files, "of more than 0 bytes", halfway);
-    for (const char* arm : {"lockstep_graph", "graph_b"})
+    for (const auto& [arm, graph, every_step] : inference_arms(attempt.axes, /*graphs=*/true))
       for (std::int64_t index = 0; index < std::ssize(of_rank); ++index) {
         const std::int64_t launches =
             launches_of(attempt.axes, of_rank[static_cast<std::size_t>(index)]);
-        if (launches == 0) continue;
+        if (!graph || !every_step || launches == 0) continue;
         const auto* address = judgement.first<AddressLine>(files, arm, index);
         const auto* poison = judgement.first<PoisonLine>(files, arm, index);
         if (!address) judgement.absent<AddressLine>(files, concat("of arm ", arm), index);

@@ -2,6 +2,7 @@
 // to the smallest size, each later graph finds the memory that it needs in their pool.
 #include <map>
 #include <string>
+#include <vector>
 
 #include "suites/checks/attempt/arms.h"
 #include "suites/checks/attempt/capture.h"
@@ -20,6 +21,8 @@ constexpr double kShareOfSmaller = 0.5;
 /// (c10/cuda/CUDACachingAllocator.cpp, kSmallBuffer), and the smaller sizes may begin one more.
 constexpr std::int64_t kSegment = std::int64_t{2} << 20;
 
+const std::vector<const char*> kRolloutArms{"lockstep_graph_rollout", "solo_graph_rollout"};
+
 /// "decode.4" of "decode.4.layer0".
 std::string batch_of(const std::string& graph) { return graph.substr(0, graph.find(".layer")); }
 
@@ -31,7 +34,7 @@ record::CheckResult graph_memory(Judgement& judgement, const Attempt& attempt) {
   const std::int64_t segment = attempt.context.device == "cuda" ? kSegment : 0;
   std::int64_t least = 0, most = 0;
   for (const RankFiles& files : attempt.ranks)
-    for (const char* arm : graph_arms(attempt)) {
+    for (const char* arm : judgement.expected().rollouts > 0 ? kRolloutArms : graph_arms(attempt)) {
       std::string first;
       std::int64_t forecast = 0, others = 0;
       for (const CaptureLine* capture : judgement.find<CaptureLine>(files, arm)) {

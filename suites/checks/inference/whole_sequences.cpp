@@ -7,14 +7,15 @@
 
 namespace graphproof::checks::d73 {
 
-/// Every rank compared the logits of every sampled token of every request that ended, and they lie
-/// within the bound of reordered sums.
+/// Every rank compared the logits of every sampled token of every request that ended, in the last
+/// rollout if there are several, and they lie within the bound of reordered sums.
 record::CheckResult whole_sequences(Judgement& judgement, const Attempt& attempt) {
+  const std::string arm = arm_of_sequences(attempt.axes);
   for (const RankFiles& files : attempt.ranks) {
     const requests::Ended want = ended_requests(attempt.axes, replica_of(attempt.axes, files.rank));
-    const auto* line = judgement.first<record::SequencesLine>(files, "eager_a");
+    const auto* line = judgement.first<record::SequencesLine>(files, arm);
     if (!line) {
-      judgement.absent<record::SequencesLine>(files, "of arm eager_a");
+      judgement.absent<record::SequencesLine>(files, "of arm " + arm);
       continue;
     }
     if (want.requests == 0) {

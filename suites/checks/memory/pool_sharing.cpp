@@ -2,6 +2,7 @@
 #include <map>
 #include <string>
 
+#include "suites/checks/attempt/arms.h"
 #include "suites/checks/attempt/concat.h"
 #include "suites/checks/attempt/judgement.h"
 
@@ -38,13 +39,15 @@ record::CheckResult pool_sharing(Judgement& judgement, const Attempt& attempt) {
       concat("pool ", asked));
 }
 
-/// With pool per_graph the k-th graph of every arm is captured into its k-th pool. Real packages
-/// are not asked: one call of torch.cuda.make_graphed_callables gives its graphs one pool.
+/// With pool per_graph the k-th graph of every arm that trains is captured into its k-th pool; axis
+/// pool is not about the graphs of inference, which reuse the memory of the largest one. Real
+/// packages are not asked: one call of torch.cuda.make_graphed_callables gives its graphs one pool.
 record::CheckResult pools_apart(Judgement& judgement, const Attempt& attempt) {
   if (!judgement.has_replays()) return judgement.result("", "");
   for (const RankFiles& files : attempt.ranks) {
     std::map<std::string, std::int64_t> captured;  // graphs so far, by arm
     for (const record::CaptureLine& capture : judgement.lines<record::CaptureLine>(files)) {
+      if (rolls_out(capture.arm)) continue;
       const std::int64_t graphs = ++captured[capture.arm];
       if (capture.pools == graphs) {
         judgement.confirm(files.rank);

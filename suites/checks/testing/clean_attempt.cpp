@@ -44,7 +44,7 @@ class RankScript {
                 1;
     collective_ = attempt.axes.text("model") == "collective";
     decodes_ = !plan_.trains && !collective_;
-    if (decodes_) job_plan_ = job_plan(attempt.axes);
+    if (decodes_ || plan_.rollouts > 0) job_plan_ = job_plan(attempt.axes);
   }
 
   /// The log of NCCL in a case of model collective; "" otherwise.
@@ -778,9 +778,11 @@ class RankScript {
     }
   }
 
-  /// The steps of an inference job, as the plan of its requests has them.
+  /// The steps of an inference job, as the plan of its requests has them. Every rollout is the
+  /// whole plan.
   void batch(const char* arm, std::int64_t step, bool graph) {
-    const auto& planned = job_plan_.at(replica_of(attempt_.axes, rank_)).at(step);
+    const auto& plan = job_plan_.at(replica_of(attempt_.axes, rank_));
+    const auto& planned = plan.at(static_cast<std::size_t>(step) % plan.size());
     if (graph) launches_[arm] += launches_of(attempt_.axes, planned);
     line(record::BatchLine{.arm = arm,
                            .step = step,
@@ -807,8 +809,11 @@ class RankScript {
       for (const char* arm : {"eager_a", "eager_b", "padded_eager"}) batch(arm, k, false);
       compare("padding", "eager_a", "padded_eager", k);
     }
+    sequences("eager_a");
+  }
+  void sequences(const char* arm) {
     const requests::Ended ended = ended_requests(attempt_.axes, replica_of(attempt_.axes, rank_));
-    line(record::SequencesLine{.arm = "eager_a",
+    line(record::SequencesLine{.arm = arm,
                                .requests = ended.requests,
                                .tokens = ended.tokens,
                                .distance = {.tensors = ended.tokens,
@@ -818,7 +823,19 @@ class RankScript {
                                             .worst = "logits.0.3",
                                             .why = "reordered sums"}});
   }
+  /// Of both lockstep arms; the graphs are captured ahead of the first one.
+  void rollout(std::int64_t round) {
+    if (round == 0) decoding_captures("lockstep_graph_rollout");
+    const std::int64_t steps = job_settings(attempt_.axes).steps;
+    for (std::int64_t k = round * steps; k < (round + 1) * steps; ++k) {
+      batch("lockstep_eager_rollout", k, false);
+      batch("lockstep_graph_rollout", k, true);
+      compare("rollout", "lockstep_eager_rollout", "lockstep_graph_rollout", k);
+    }
+    if (round + 1 == plan_.rollouts) sequences("lockstep_eager_rollout");
+  }
   void decoding_captures(const char* arm) {
+    if (graphs_of_job(attempt_.axes) == 0) return;
     const requests::Settings settings = job_settings(attempt_.axes);
     std::vector<std::string> batches;
     if (settings.chunk > 0) batches.push_back(concat("prefill.", settings.chunk));
@@ -882,6 +899,7 @@ class RankScript {
               "lockstep_graph", k);
       if (k < plan_.last_inputs_step && attempt_.axes.text("tolerance") != "none")
         compare("eager_again", "eager_a", "lockstep_eager", k);
+      if (plan_.rollouts > 0 && k >= plan_.first_replay) rollout(k - plan_.first_replay);
     }
     if (attempt_.axes.text("schedule") == "train-eval-train") evaluated();
     if (!control_.solo) {
@@ -910,6 +928,7 @@ class RankScript {
     if (plan_.trains) {
       if (!control_.solo) solo("solo_eager");
       capture("solo_graph");
+      if (plan_.rollouts > 0) decoding_captures("solo_graph_rollout");
       replay("solo_graph", solo_steps());
       solo("solo_graph", "graph_repeats", "lockstep_graph");
       vote(Phase::replay);
@@ -1121,7 +1140,7 @@ class RankScript {
   const ControlArms control_;
   const int rank_, world_size_;
   bool parallel_ = false, collective_ = false, decodes_ = false;
-  std::vector<std::vector<requests::Step>> job_plan_;        // of schedule decode
+  std::vector<std::vector<requests::Step>> job_plan_;        // of schedules with inference
   std::map<std::string, std::int64_t> launches_, captures_;  // of its arms, so far
   std::map<std::string, std::int64_t> captured_;             // graphs so far, by arm
   record::Evidence evidence_;

@@ -240,6 +240,7 @@ void Decoder::capture(Batch& batch, Work work) {
     forward(batch, work, layers_.get());
   } else {
     const std::int64_t warmups = engine_.warmup_steps;
+    const at::Tensor counter = step_.layer_counter(), counted = counter.clone();
     batch.graph = capture_graph(parts_, {.graph = batch.name,
                                          .pool = pool_,
                                          .work = [&] { forward(batch, work, nullptr); },
@@ -248,7 +249,8 @@ void Decoder::capture(Batch& batch, Work work) {
                                              [&] {
                                                for (std::int64_t run = 0; run < warmups; ++run)
                                                  forward(batch, work, nullptr);
-                                             }});
+                                             },
+                                         .undo_warm_up = [&] { counter.copy_(counted); }});
   }
   batch.captured = true;
 }

@@ -39,6 +39,7 @@ std::vector<at::Tensor> LayerGraphs::run(const workloads::ModuleCall& call,
 void LayerGraphs::capture(LayerGraph& made, const std::string& name, const at::Tensor& input,
                           const workloads::ModuleBody& body) {
   const std::int64_t warmups = parts_.config.warmup_steps;
+  const at::Tensor counter = parts_.step.layer_counter(), counted = counter.clone();
   made.graph = capture_graph(parts_, {.graph = name,
                                       .pool = pool_,
                                       .work = [&] { made.output = body({input})[0]; },
@@ -47,7 +48,8 @@ void LayerGraphs::capture(LayerGraph& made, const std::string& name, const at::T
                                           [&] {
                                             for (std::int64_t run = 0; run < warmups; ++run)
                                               body({input});
-                                          }});
+                                          },
+                                      .undo_warm_up = [&] { counter.copy_(counted); }});
   made.output.zero_();  // a capture computes nothing, and the next layer warms up with this
 }
 

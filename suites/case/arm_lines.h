@@ -7,7 +7,7 @@
 #include <string>
 
 #include "fixtures/inspect/tensor_comparison.h"
-#include "suites/arms/arm.h"
+#include "suites/case/case_parts.h"
 
 namespace graphproof::suites {
 

@@ -13,11 +13,11 @@
 #include <memory>
 #include <vector>
 
-#include "suites/arms/arm.h"
+#include "suites/inference/inference_job.h"
 
 namespace graphproof::suites {
 
-class DecodingArm;
+struct DecodingArm;
 
 /// All arms of the case. Used from one thread.
 class DecodingArms {
@@ -36,11 +36,10 @@ class DecodingArms {
   void drop_buffers();
 
  private:
-  enum class Padding { zeros, others };
   void run_eager();
   void run_lockstep();
   void run_free();
-  DecodingArm& arm(std::string name, bool graph, Padding padding, Watch watch);
+  InferenceJob& arm(InferenceArm arm);
 
   const CaseParts& parts_;
   std::vector<std::unique_ptr<DecodingArm>> kept_;

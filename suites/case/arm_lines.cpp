@@ -1,4 +1,4 @@
-#include "suites/arms/arm_lines.h"
+#include "suites/case/arm_lines.h"
 
 #include "fixtures/comm/ledger.h"
 #include "fixtures/device/resident.h"
