@@ -4,7 +4,9 @@
 #include <array>
 #include <cctype>
 #include <span>
+#include <utility>
 
+#include "launcher/backend/compute_sanitizer.h"
 #include "launcher/host/processes.h"
 
 namespace graphproof::launcher {
@@ -157,6 +159,7 @@ Command local_command(const Job& job, const Environment& own) {
   if (!job.gpus.empty() && (job.gpus_shared || std::ssize(job.gpus) < job.world_size))
     environment["GRAPHPROOF_SHARED_GPUS"] = std::to_string(job.gpus.size());
 
+  if (!job.sanitizer.empty()) environment[kSanitizerVariable] = job.sanitizer;
   if (!job.python.empty())
     environment["PYTHONPATH"] = python_path(job.program.parent_path(), environment);
 
@@ -180,7 +183,13 @@ Command local_command(const Job& job, const Environment& own) {
       if (passed_on(name) || job.environment.count(name) != 0)
         words.insert(words.end(), {"-x", name});
   }
-  // graphproof-start searches no PATH; env does, and becomes the Python.
+  // graphproof-start searches no PATH; env does, and becomes the tool or the Python.
+  if (!job.sanitizer.empty()) {
+    words.insert(words.end(), {"/usr/bin/env", kComputeSanitizer});
+    for (std::string& option :
+         sanitizer_options(job.sanitizer, sanitizer_log_name(job.sanitizer_log)))
+      words.push_back(std::move(option));
+  }
   if (job.python.empty())
     words.push_back(job.program);
   else if (!forked)

@@ -24,6 +24,9 @@ struct Job {
   std::string python;
   bool imports_apart = false;  // several ranks of `python` are not forked from one import: a tool
                                // runs each of them
+  std::string sanitizer;  // the tool of compute-sanitizer under which the one rank of a case of the
+                          // axis `sanitizer` runs; empty: none
+  std::filesystem::path sanitizer_log;
   std::vector<std::string> switches;  // its arguments before the batch file
   std::filesystem::path batch_file;
   std::filesystem::path node_folder;  // local to this host; mpirun's own files go there

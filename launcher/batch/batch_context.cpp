@@ -33,7 +33,13 @@ std::vector<record::Context> BatchRun::conclude(std::int64_t now_ms) {
     ranks_->leftovers().look(ranks);
     const bool any_hello =
         std::any_of(ranks.begin(), ranks.end(), [](int pid) { return pid != 0; });
-    if (!any_hello && end_->by_itself) infra_ = read_starter_log(ranks_->starter_log()).infra;
+    if (!any_hello && end_->by_itself) {
+      infra_ = read_starter_log(ranks_->starter_log()).infra;
+      if (!infra_ && !request_.job.sanitizer.empty())
+        infra_ =
+            record::Infra{"launch", "compute-sanitizer ended before the rank began; its log is " +
+                                        request_.job.sanitizer_log.string()};
+    }
   }
   if (infra_) {
     for (std::size_t i = 0; i < finished_.size(); ++i) {

@@ -36,6 +36,18 @@ TEST_F(BatchHostTest, ThePythonOfTheRunRunsTheBatchesOfOtherSubjects) {
   EXPECT_EQ(request({attempt("")}).job.python, "") << "a plan from before the axis";
 }
 
+TEST_F(BatchHostTest, ACaseUnderComputeSanitizerKeepsTheLogWithItsEvidence) {
+  Attempt checked = attempt("reference");
+  checked.line.axes["sanitizer"] = "memcheck";
+  const BatchRequest under_tool = request({checked});
+  EXPECT_EQ(under_tool.job.sanitizer, "memcheck");
+  EXPECT_EQ(under_tool.job.sanitizer_log,
+            "/runs/r/cases/0011223344556677/attempt-1/compute-sanitizer.log");
+  checked.line.axes["sanitizer"] = "none";
+  EXPECT_EQ(request({checked}).job.sanitizer, "");
+  EXPECT_EQ(request({attempt("reference")}).job.sanitizer, "") << "a plan from before the axis";
+}
+
 TEST_F(BatchHostTest, SubjectsShareNoBatch) {
   const auto groups =
       group_cases({attempt("torch"), attempt("fsdp2"), attempt(""), attempt("torch")}, "cuda", 2);

@@ -42,6 +42,13 @@ BatchRequest batch_request(const record::Run& run, const std::filesystem::path& 
   request.job.world_size = group.ranks();
   request.job.device = run.device;
   if (group.divergence) request.job.switches = {"--divergence"};
+  // Such a case has processes of its own, so the log is that of this case. Plans from before this
+  // axis do not name it.
+  if (const std::string sanitizer = first.axes.value("sanitizer", "none"); sanitizer != "none") {
+    request.job.sanitizer = sanitizer;
+    request.job.sanitizer_log =
+        std::filesystem::path(batch.cases.front().evidence_folder) / record::kSanitizerLog;
+  }
   request.job.environment = {first.environment.begin(), first.environment.end()};
   return request;
 }

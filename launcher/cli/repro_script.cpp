@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "launcher/backend/compute_sanitizer.h"
 #include "launcher/backend/local_command.h"
 #include "matrix/plan/plan_line.h"
 #include "reports/record/text/printable.h"
@@ -12,8 +13,6 @@ namespace {
 
 // Stands for the folder until the text is complete. No path and no value of an axis contains it.
 constexpr std::string_view kFolder = "@GRAPHPROOF_REPRO_FOLDER@";
-// Ranks are slower under a tool than alone.
-constexpr std::int64_t kSlower = 10;
 constexpr const char* kErrorFound =
     "99";  // exit code of a rank in which compute-sanitizer found one
 
@@ -54,9 +53,11 @@ std::string tool_lines(const RankTool& tool, const std::string& device) {
               "exec \"$@\" </dev/null >\"$dir/output-$rank.log\" 2>&1\n";
       break;
     case RankTool::Kind::compute_sanitizer:
-      start = "exec \"$GRAPHPROOF_TOOL\" --tool " + tool.checker + " --error-exitcode " +
-              kErrorFound +
-              " --target-processes all --log-file \"$dir/compute-sanitizer-$rank.log\" \"$@\"\n";
+      start = "exec \"$GRAPHPROOF_TOOL\" --error-exitcode " + std::string(kErrorFound);
+      for (const std::string& option :
+           launcher::sanitizer_options(tool.checker, "\"$dir/compute-sanitizer-$rank.log\""))
+        start += " " + option;
+      start += " \"$@\"\n";
       break;
     case RankTool::Kind::nsys:
       start =
@@ -100,7 +101,7 @@ std::vector<std::string> programs_of(const RankTool& tool, const std::string& de
       return device == "cuda" ? std::vector<std::string>{"cuda-gdb", "gdb"}
                               : std::vector<std::string>{"gdb"};
     case RankTool::Kind::compute_sanitizer:
-      return {"compute-sanitizer"};
+      return {launcher::kComputeSanitizer};
     case RankTool::Kind::nsys:
       return {"nsys"};
     case RankTool::Kind::none:
@@ -138,6 +139,8 @@ std::string repro_script(const record::PlanLine& line, const launcher::Device& d
                     .shm_folder = in_folder("shm"),
                     .mark = batch.mark,
                     .environment = {line.environment.begin(), line.environment.end()}};
+  if (tool.kind == RankTool::Kind::compute_sanitizer)
+    job.environment[launcher::kSanitizerVariable] = tool.checker;
   if (device.name == "cuda")
     job.gpus.assign(
         device.gpus.begin(),
@@ -179,7 +182,7 @@ std::string repro_script(const record::PlanLine& line, const launcher::Device& d
   // gdb waits for a person: nothing ends the ranks, and the terminal is its own.
   const bool gdb = tool.kind == RankTool::Kind::gdb;
   if (!gdb) {
-    if (tool.kind != RankTool::Kind::none) limit_ms *= kSlower;
+    if (tool.kind != RankTool::Kind::none) limit_ms *= matrix::kSlowerUnderATool;
     text += "timeout -k 10 " + std::to_string((limit_ms + 999) / 1000) + " \\\n  ";
   }
   for (const std::string& argument : command.arguments)

@@ -79,6 +79,51 @@ TEST_F(LauncherRunTest, CasesOfOtherSubjectsRunInRanksOfTheUsersPython) {
   EXPECT_EQ(notices.find("diverg"), std::string::npos) << notices;
 }
 
+TEST_F(LauncherRunTest, ACaseUnderComputeSanitizerHasAProcessAndALogOfItsOwn) {
+  // It writes its log as the real one does, which tells nobody that a process died by a signal.
+  const fs::path tools = folder.parent_path() / "tools";
+  fs::create_directories(tools);
+  std::ofstream(tools / "compute-sanitizer")
+      << "#!/bin/sh\n"
+         "while [ $# -gt 0 ]; do\n"
+         "  case \"$1\" in\n"
+         "    --log-file) log=$2; shift 2;;\n"
+         "    --force-blocking-launches) shift;;\n"
+         "    --*) shift 2;;\n"
+         "    *) break;;\n"
+         "  esac\n"
+         "done\n"
+         "printf '========= COMPUTE-SANITIZER\\n' >\"$log\"\n"
+         "[ \"$GRAPHPROOF_COMPUTE_SANITIZER\" != racecheck ] || exit 255\n"
+         "\"$@\" || { code=$?; [ $code -gt 128 ] && code=0; exit $code; }\n"
+         "printf '========= ERROR SUMMARY: 0 errors, %s\\n' \"$GRAPHPROOF_COMPUTE_SANITIZER\" "
+         ">>\"$log\"\n";
+  fs::permissions(tools / "compute-sanitizer", fs::perms::owner_all);
+  const std::string path = std::getenv("PATH");
+  setenv("PATH", (tools.string() + ":" + path).c_str(), 1);
+  record::PlanLine checked = line(2, 1, ""), dies = line(3, 1, "signal capture 0"),
+                   refused = line(4, 1, "");
+  for (record::PlanLine* one : {&checked, &dies, &refused}) {
+    one->axes["sanitizer"] = one == &refused ? "racecheck" : "memcheck";
+    one->isolation = "process";
+  }
+  const auto result = go({line(1, 1, ""), checked, dies, refused});
+  setenv("PATH", path.c_str(), 1);
+  const auto log = [&](std::size_t number) {
+    return folder / "cases" / setup.plan[number].id / "attempt-1" / record::kSanitizerLog;
+  };
+  EXPECT_EQ(verdict(result, 0), "pass");
+  EXPECT_FALSE(fs::exists(log(0)));
+  EXPECT_EQ(verdict(result, 1), "pass") << result.cases[1].record.reason;
+  EXPECT_EQ(record::read_text(log(1)),
+            "========= COMPUTE-SANITIZER\n========= ERROR SUMMARY: 0 errors, memcheck\n");
+  EXPECT_NE(context(setup.plan[0].id).batch, context(setup.plan[1].id).batch);
+  EXPECT_EQ(verdict(result, 2), "fail.silent") << "the rank left no complete result";
+  EXPECT_EQ(verdict(result, 3), "infra.launch") << "the tool did not start the rank";
+  EXPECT_NE(result.cases[3].record.reason.find(log(3).string()), std::string::npos)
+      << result.cases[3].record.reason;
+}
+
 struct BadRank {
   const char* script;
   const char* verdict;

@@ -13,7 +13,7 @@ constexpr std::pair<std::string_view, VariableType> kVariables[] = {
     {"minutes", VariableType::integer},       {"sm", VariableType::integer},
     {"torch_version", VariableType::version}, {"nccl_version", VariableType::version},
     {"cuda_version", VariableType::version},  {"driver", VariableType::version},
-    {"te_version", VariableType::version}};
+    {"te_version", VariableType::version},    {"compute_sanitizer", VariableType::version}};
 
 }  // namespace
 

@@ -20,7 +20,8 @@ struct Machine {
   /// The most ranks that a case may have: the GPUs times the ranks that may share one. On sim it is
   /// a limit.
   std::int64_t slots = 4;
-  /// torch_version, nccl_version, cuda_version, driver, te_version, sm. A variable that is missing
+  /// torch_version, nccl_version, cuda_version, driver, te_version, sm,
+  /// compute_sanitizer. A variable that is missing
   /// here is unknown; "none" says that the software is not installed.
   std::map<std::string, std::string> stack;
   /// Why a subject (a value of that axis) can't run here, for those that can't: a package that is

@@ -143,6 +143,31 @@ TEST_F(CapabilitiesTest, TodaysCasesMissNothing) {
     EXPECT_TRUE(missing(name).empty()) << name;
 }
 
+TEST_F(CapabilitiesTest, ComputeSanitizerNeedsAGpuOneRankAndAProgramThatIsNewEnough) {
+  const auto on_cuda = [&](const std::string& name, const std::string& version) {
+    Machine machine{.device = "cuda"};
+    if (!version.empty()) machine.stack["compute_sanitizer"] = version;
+    return catalogue_.capabilities.missing(case_from_name(catalogue_.axes, name, ""), machine);
+  };
+  EXPECT_EQ(missing("sanitizer=memcheck"),
+            std::vector<std::string>{
+                "device=sim, sanitizer=memcheck: the simulated device computes on the host, and "
+                "compute-sanitizer sees only what runs on a GPU"});
+  for (const char* tool : {"memcheck", "racecheck", "initcheck", "synccheck"})
+    EXPECT_TRUE(on_cuda("impl=manual,sanitizer=" + std::string(tool), "2025.3.1.0").empty());
+  EXPECT_TRUE(on_cuda("impl=manual", "none").empty()) << "a case without it";
+  for (const char* version : {"2021.3", "none", ""}) {
+    const auto lacking = on_cuda("sanitizer=memcheck", version);
+    ASSERT_EQ(lacking.size(), 1u) << version;
+    EXPECT_NE(lacking[0].find("2022.4) or newer is not in PATH"), std::string::npos) << lacking[0];
+  }
+  for (const char* other : {"tp=2", "dp=2", "allocator=expandable", "soak_steps=400",
+                            "memory_limit=graph_peak <= 2.0 * eager_peak"})
+    EXPECT_EQ(on_cuda("impl=manual,sanitizer=memcheck," + std::string(other), "2025.3.1.0").size(),
+              1u)
+        << other;
+}
+
 TEST_F(CapabilitiesTest, APartThatOneDeviceLacksIsMissingOnlyThere) {
   EXPECT_EQ(missing("nccl_algo=Ring").size(), 1u);
   EXPECT_TRUE(missing("nccl_algo=Ring", "cuda").empty());

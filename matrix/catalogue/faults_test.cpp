@@ -51,7 +51,9 @@ TEST_F(FaultsTest, PlantedCasesBreakNoRuleAndCanRun) {
   for (const FaultEntry& fault : catalogue_.faults.faults()) {
     const Case planted = planted_case(catalogue_.axes, fault);
     EXPECT_FALSE(catalogue_.rules.refusal(planted, {})) << fault.fault;
-    const Machine machine{.device = fault.devices.front(), .slots = 2, .stack = {{"sm", "90"}}};
+    const Machine machine{.device = fault.devices.front(),
+                          .slots = 2,
+                          .stack = {{"sm", "90"}, {"compute_sanitizer", "2026.4.0.0"}}};
     EXPECT_EQ(catalogue_.capabilities.missing(planted, machine), std::vector<std::string>{})
         << fault.fault;
   }

@@ -39,6 +39,7 @@ const std::map<std::string, std::string> kNotVaried = {
     {"soak_steps", "a long job: profile soak"},
     {"tolerance", "a demand of the user, which changes no path through the code"},
     {"deterministic_algorithms", "needs a tolerance: profile nightly"},
+    {"sanitizer", "tools that see only GPUs: profile sanitizer"},
     {"attention_kernel", "the other kernels need GPUs: profile nightly"},
     {"fault", "profile faults"},
     {"hidden", "a size that changes no path through the code"},

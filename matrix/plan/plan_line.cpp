@@ -16,7 +16,14 @@ namespace {
 constexpr double kRefusalSeconds = 0.1;  // no device work
 constexpr double kCaseSeconds = 0.5;     // one rank, arms of five steps, on a device that is up
 constexpr double kSecondsPerRank = 0.15;
-constexpr double kProcessSeconds = 1.5;  // to start and end processes of its own
+constexpr double kProcessSeconds = 1.5;    // to start and end processes of its own
+constexpr double kSanitizedSeconds = 120;  // one rank under compute-sanitizer, most of it to patch
+                                           // each kernel before its first launch
+
+/// `limits` for a rank under compute-sanitizer.
+void lengthen(Limits& limits) {
+  for (auto& [phase, limit_ms] : limits) limit_ms *= kSlowerUnderATool;
+}
 
 record::Skip skipped(record::Verdict verdict, std::string why) {
   return {.verdict = verdict, .why = std::move(why)};
@@ -38,10 +45,13 @@ record::PlanLine PlanLineMaker::line(const PlannedCase& planned) const {
   // A rank forks the process that resumes before it uses CUDA. After another case of its batch,
   // that process would have been left behind.
   const bool forks = text_of(catalogue_.axes, test_case, "resume_in") == "new_process";
-  const std::string isolation = timed || forks ? "process" : planned.isolation;
-  double seconds = std::max(kCaseSeconds, subject.seconds) +
-                   kSecondsPerRank * static_cast<double>(ranks) +
-                   (isolation == "process" ? kProcessSeconds : 0);
+  // The log of compute-sanitizer is that of a process, so it has to be that of one case.
+  const bool sanitized = text_of(catalogue_.axes, test_case, "sanitizer") != "none";
+  if (sanitized) lengthen(limits);
+  const std::string isolation = timed || forks || sanitized ? "process" : planned.isolation;
+  double seconds =
+      std::max(kCaseSeconds, subject.seconds) + kSecondsPerRank * static_cast<double>(ranks) +
+      (isolation == "process" ? kProcessSeconds : 0) + (sanitized ? kSanitizedSeconds : 0);
   // An expected hang takes as long as the launcher waits before it calls a silent rank hung.
   if (expect.kind == "hazard" && expect.verdict.starts_with("fail.hang"))
     seconds += static_cast<double>(limits.at(record::Phase::replay)) / 1000;
@@ -174,7 +184,9 @@ std::string batch_key(const record::PlanLine& line, std::string_view device) {
                      {"comm", line.axes.value("comm", "")}};
   // Each subject has a rank program of its own, or needs other imports.
   if (const std::string subject = subject_of(line); subject != kReference) key["subject"] = subject;
-  if (line.isolation == "process" || line.expect.kind == "fault") key["case"] = line.id;
+  const bool sanitized = line.axes.value("sanitizer", "none") != "none";
+  if (line.isolation == "process" || line.expect.kind == "fault" || sanitized)
+    key["case"] = line.id;
   return key.dump();
 }
 

@@ -3,6 +3,7 @@
 // reports/record/job/plan.h.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -14,6 +15,11 @@
 #include "reports/record/job/plan.h"
 
 namespace graphproof::matrix {
+
+/// How much longer the limits of phases are for ranks under compute-sanitizer or a profiler. The
+/// manual of compute-sanitizer names no factor; reports of users go from 10 to 50 for kernels, and
+/// the limits are far above what a phase takes (limits.json).
+inline constexpr std::int64_t kSlowerUnderATool = 10;
 
 /// A case with the decisions of the plan that its axes do not determine. PlanLineMaker turns it
 /// into a line.
@@ -58,7 +64,7 @@ std::string subject_of(const record::PlanLine& line);
 /// Cases with the same key may share processes. The key holds the world size, the device, the
 /// isolation, the limits, the subject, who issues collectives, and every environment variable that
 /// is read at process start. A case with a planted fault has a key of its own; so has a case with
-/// isolation process.
+/// isolation process, or under compute-sanitizer.
 std::string batch_key(const record::PlanLine& line, std::string_view device);
 
 /// The environment variables that a case's axes set in its ranks.

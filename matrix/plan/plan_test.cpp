@@ -43,7 +43,9 @@ class PlanTest : public testing::Test {
   const Machine sim_{
       .device = "sim", .slots = 4, .stack = {{"torch_version", "2.11.0"}, {"sm", "0"}}};
   const Machine cuda_{
-      .device = "cuda", .slots = 4, .stack = {{"torch_version", "2.11.0"}, {"sm", "90"}}};
+      .device = "cuda",
+      .slots = 4,
+      .stack = {{"torch_version", "2.11.0"}, {"sm", "90"}, {"compute_sanitizer", "2026.4.0.0"}}};
 };
 
 TEST_F(PlanTest, WhatTheGpusCannotDoIsSkippedAsTheirArchitectureWhateverElseIsMissing) {
@@ -155,6 +157,38 @@ TEST_F(PlanTest, LineHoldsEverythingThatTheLauncherNeeds) {
        {"D01.lockstep", "D08.masks", "D53.layout_reference", "D21.evidence_complete"})
     EXPECT_EQ(std::ranges::count(one.required_checks, check), 1) << check;
   EXPECT_EQ(std::ranges::count(one.required_checks, "D28.one_libnccl"), 0);
+}
+
+TEST_F(PlanTest, ACaseUnderComputeSanitizerHasTimeAndABatchOfItsOwn) {
+  const auto line_of = [&](const std::string& name) {
+    return plan_case(catalogue_, case_from_name(catalogue_.axes, name, "test"), cuda_, "test");
+  };
+  const record::PlanLine plain = line_of("impl=manual"),
+                         checked = line_of("impl=manual,sanitizer=memcheck");
+  EXPECT_EQ(plain.id, "b7a2583e71f93276") << "the axis changes no id of a case without it";
+  EXPECT_EQ(checked.isolation, "process");
+  for (const auto& [phase, limit_ms] : plain.limits_ms)
+    EXPECT_EQ(checked.limits_ms.at(phase), limit_ms * kSlowerUnderATool);
+  EXPECT_GT(checked.expected_seconds, 60);
+  record::PlanLine forced = checked;
+  forced.isolation = "batch";
+  EXPECT_NE(batch_key(forced, "cuda"), batch_key(line_of("impl=none,sanitizer=memcheck"), "cuda"));
+  const auto demands = [](const record::PlanLine& line, const char* check) {
+    return std::ranges::count(line.required_checks, check) > 0;
+  };
+  EXPECT_TRUE(demands(checked, "D45.sanitizer"));
+  EXPECT_TRUE(demands(checked, "D01.lockstep"));
+  EXPECT_FALSE(demands(checked, "D31.device_trend")) << "the tool's memory is in it";
+  EXPECT_FALSE(demands(plain, "D45.sanitizer"));
+  EXPECT_TRUE(demands(plain, "D31.device_trend"));
+}
+
+TEST_F(PlanTest, EveryCaseOfTheProfileSanitizerNeedsOnlyAGpu) {
+  const Plan on_gpu = shipped("sanitizer", cuda_), on_sim = shipped("sanitizer", sim_);
+  EXPECT_EQ(on_gpu.skipped, (std::map<std::string, std::int64_t>{}));
+  EXPECT_EQ(on_sim.skipped,
+            (std::map<std::string, std::int64_t>{
+                {"skipped.capability", static_cast<std::int64_t>(on_gpu.lines.size())}}));
 }
 
 TEST_F(PlanTest, ACaseWhoseRanksForkHasABatchOfItsOwn) {

@@ -30,6 +30,7 @@ CheckEffects effects() {
           {"D22.progress", {"fail.hang", both}},
           {"D28.effective_config", {"fail.constraint", both}},
           {"D43.replays", {"fail.not_replayed", both}},
+          {"D45.sanitizer", {"fail.sanitizer", {"cuda"}}},
           {"D60.growth", {"fail.memory.growth", both}},
           {"D60.leak", {"fail.memory.leak", both}},
           {"D61.speed", {"fail.perf", both}}};
@@ -405,6 +406,8 @@ std::vector<Row> rows() {
        "fail.numerics"_verdict, 89},
       same("memory growth", fails("D60.growth"), "fail.memory.growth"_verdict, 60),
       same("memory leak", fails("D60.leak"), "fail.memory.leak"_verdict, 60),
+      same("a kernel with an error, ahead of the wrong numbers that it may have made",
+           fails("D01.lockstep") + fails("D45.sanitizer"), "fail.sanitizer"_verdict, 60),
       same("too slow", fails("D61.speed"), "fail.perf"_verdict, 60),
       same("a slow step that the launcher let pass", fails("D22.progress"),
            "fail.hang.teardown_process"_verdict, 60),

@@ -48,6 +48,7 @@ struct Deed {
 };
 constexpr Deed kDeeds[] = {
     {"fail.hang", "hangs", "hang", " in %"},
+    {"fail.sanitizer", "has", "have", " a kernel in which compute-sanitizer found an error"},
     {"fail.eager", "fails", "fail", " in eager already, so this is no defect of graphs"},
     {"fail.numerics", "computes", "compute", " something else than eager"},
     {"fail.capture", "fails", "fail", " to capture soundly"},

@@ -25,6 +25,8 @@ constexpr std::array kMeanings = {
     Meaning{"fail.crash.signal", "a rank died by a signal"},
     Meaning{"fail.silent", "the ranks ended without a complete result of every rank"},
     Meaning{"fail.constraint", "a rank accepted what a rule forbids, or refused what is allowed"},
+    Meaning{"fail.sanitizer",
+            "compute-sanitizer reported an error of a kernel; what it wrote may be anywhere"},
     Meaning{"fail.eager",
             "the eager arm itself fails: not a graph defect; graph arms are not judged"},
     Meaning{"fail.capture", "a capture failed, or left work that nothing waits for"},

@@ -254,7 +254,7 @@ StepConfig step_config(const matrix::AxisTable& axes, const matrix::Case& test_c
   // line `config` shows whether they took effect); the plan compares `arch` with the machine; and
   // suites/rank reads `comm` and `teardown`.
   reader.skip({"allocator", "nccl_algo", "nccl_graph_register", "nccl_proto", "arch", "comm",
-               "teardown", "memory_limit"});
+               "teardown", "memory_limit", "sanitizer"});
 
   const std::string impl = text("impl");
   const int tp = static_cast<int>(integer("tp")), dp = static_cast<int>(integer("dp")),

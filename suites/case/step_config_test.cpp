@@ -220,6 +220,10 @@ TEST_F(StepConfigTest, RefusesAnAxisThatItWouldIgnore) {
       << message;
 }
 
+TEST_F(StepConfigTest, LeavesToTheLauncherWhatTheRankIsStartedUnder) {
+  EXPECT_EQ(config_of("impl=manual,sanitizer=memcheck", {}).engine.impl, "manual");
+}
+
 TEST_F(StepConfigTest, KnowsTheValuesOfThePrecisionAxisByTheirNames) {
   EXPECT_EQ(config_of("precision=mxfp8", {}).model.precision, workloads::Precision::mxfp8);
   EXPECT_EQ(config_of("precision=nvfp4", {}).model.precision, workloads::Precision::nvfp4);

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "matrix/case/case.h"
+#include "reports/record/job/batch.h"
 #include "reports/record/text/file.h"
 
 namespace graphproof::judge {
@@ -71,6 +72,8 @@ checks::Attempt load_attempt(const fs::path& folder, const matrix::AxisTable& ax
       if (facts.rank == rank) files.log = read_slice(run_folder / facts.log.file, facts.log);
     attempt.ranks.push_back(std::move(files));
   }
+  if (const fs::path log = folder / record::kSanitizerLog; fs::exists(log))
+    attempt.sanitizer_log = record::read_text(log);
   attempt.foreign_ranks = foreign_ranks(folder, attempt.context.world_size);
   return attempt;
 }

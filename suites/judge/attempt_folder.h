@@ -1,5 +1,6 @@
 // Reads an attempt folder (RUN/cases/ID/attempt-N) for the checks: context.json, the evidence of
-// each rank as far as it exists, and each rank's part of the batch's log.
+// each rank as far as it exists, each rank's part of the batch's log, and the log of
+// compute-sanitizer.
 #pragma once
 
 #include <filesystem>

@@ -113,6 +113,16 @@ TEST(LoadAttempt, ReadsWhatWasWritten) {
   EXPECT_TRUE(attempt.foreign_ranks.empty());
 }
 
+TEST(LoadAttempt, ReadsTheLogOfComputeSanitizer) {
+  const AttemptFolder folder(two_ranks());
+  const auto log = [&] {
+    return load_attempt(folder.path(), catalogue().axes, catalogue().checks).sanitizer_log;
+  };
+  EXPECT_EQ(log(), std::nullopt);
+  write(folder.path() / "compute-sanitizer.log", "========= COMPUTE-SANITIZER\n");
+  EXPECT_EQ(log(), "========= COMPUTE-SANITIZER\n");
+}
+
 TEST(LoadAttempt, ALogShorterThanItsRangeIsAbsent) {
   const AttemptFolder folder(two_ranks());
   write(folder.log(1), "short\n");

@@ -13,6 +13,7 @@
 #include <array>
 #include <cctype>
 #include <charconv>
+#include <cstdio>
 #include <cstdlib>
 #include <functional>
 #include <memory>
@@ -209,6 +210,17 @@ std::string redacted(std::string_view name, std::string_view value) {
   return at == std::string_view::npos ? std::string(value) : "redacted";
 }
 
+std::string compute_sanitizer_version() {
+  const std::unique_ptr<FILE, int (*)(FILE*)> answer(
+      popen("compute-sanitizer --version 2>/dev/null", "r"), &pclose);
+  std::string text;
+  for (int c = answer ? std::fgetc(answer.get()) : EOF; c != EOF; c = std::fgetc(answer.get()))
+    text += static_cast<char>(c);
+  std::smatch match;
+  return std::regex_search(text, match, std::regex("Version ([0-9]+(\\.[0-9]+)+)")) ? match[1].str()
+                                                                                    : "none";
+}
+
 nlohmann::json fingerprint() {
   utsname system{};
   uname(&system);
@@ -239,6 +251,7 @@ nlohmann::json fingerprint() {
           {"kernel", system.release},
           {"host", system.nodename},
           {"cpus", std::thread::hardware_concurrency()},
+          {"compute_sanitizer", cuda == "none" ? "none" : compute_sanitizer_version()},
           {"environment", stack_environment()}};
 }
 

@@ -10,8 +10,12 @@
 namespace graphproof::suites {
 
 /// An object with the fields torch_version, cuda_version, nccl_version, driver, cudnn_version, mpi,
-/// gpus, sm, kernel, host, cpus, environment.
+/// gpus, sm, kernel, host, cpus, compute_sanitizer, environment.
 nlohmann::json fingerprint();
+
+/// The version of the compute-sanitizer in PATH, "2025.3.1.0"; "none" if there is none that
+/// answers.
+std::string compute_sanitizer_version();
 
 /// Whether an environment variable is part of the fingerprint: NCCL_*, CUDA_*, PYTORCH_*, OMPI_*
 /// and the few others that change sums.

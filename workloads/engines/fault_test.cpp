@@ -180,6 +180,19 @@ TEST(Faults, M327AddsMemoryToThePoolAndChangesNoResult) {
   EXPECT_GE(planted.pool_bytes, sound.pool_bytes + (std::int64_t{128} << 20));
 }
 
+// What only compute-sanitizer sees: the graph has the kernels, and every number is right.
+TEST(Faults, M90AndM480AddAKernelForEachLayerAndChangeNoResult) {
+  const Outcome sound = run("full_iteration", Fault::none);
+  for (const Fault fault : {Fault::workspace_overrun, Fault::workspace_not_initialised}) {
+    const Outcome planted = run("full_iteration", fault);
+    EXPECT_EQ(planted.equal, Equal(kSteps, true)) << fault;
+    EXPECT_GE(planted.reports.at(0).census.total, sound.reports.at(0).census.total + 4) << fault;
+  }
+  const Outcome eager = run("full_iteration", Fault::eager_workspace_overrun);
+  EXPECT_EQ(eager.equal, Equal(kSteps, true));
+  EXPECT_EQ(eager.reports.at(0).census.total, sound.reports.at(0).census.total);
+}
+
 // The rule of their cases in the table of faults: rtol 0.01, atol 0.001.
 TEST(Faults, M328AndM329RoundTheGradientsOfReplaysWithinAWideToleranceAndBeyondIt) {
   const auto beyond_rtol = [](Fault fault) {

@@ -1,5 +1,6 @@
 // Faults of memory: addresses that change, memory that is freed too early, and graphs that live too
 // long or are dropped too early.
+#include <c10/core/Allocator.h>
 #include <c10/core/Event.h>
 
 #include <limits>
@@ -7,6 +8,7 @@
 
 #include "fixtures/device/faults/kept_graph.h"
 #include "fixtures/device/faults/pointer_table.h"
+#include "fixtures/device/faults/unordered_threads.h"
 #include "workloads/engines/modules/arguments.h"
 #include "workloads/engines/modules/unowned.h"
 #include "workloads/faults/planted.h"
@@ -405,6 +407,58 @@ class LookupWithoutLength final : public FaultHooks {
   }
 };
 
+// A multiple of 512 bytes would leave no room in the block of the caching allocator.
+constexpr std::int64_t kWorkspaceElements = 63;
+
+c10::DataPtr workspace_on(at::Device device) {
+  return c10::GetAllocator(device.type())->allocate(kWorkspaceElements * sizeof(float));
+}
+/// Memory [elements] fp32 as a library sees it: an address without a size.
+at::Tensor at_address(const c10::DataPtr& memory, std::int64_t elements) {
+  return at::for_blob(memory.get(), {elements})
+      .options(at::TensorOptions(memory.device()).dtype(at::kFloat))
+      .target_device(memory.device())
+      .make_tensor();
+}
+
+c10::DataPtr write_one_more(at::Device device) {
+  c10::DataPtr workspace = workspace_on(device);
+  at_address(workspace, kWorkspaceElements + 1).fill_(1);
+  return workspace;
+}
+c10::DataPtr read_unwritten(at::Device device) {
+  c10::DataPtr workspace = workspace_on(device);
+  static_cast<void>(at_address(workspace, kWorkspaceElements).sum());
+  return workspace;
+}
+c10::DataPtr race(at::Device device) {
+  at::Tensor out = at::empty({64}, at::TensorOptions(device).dtype(at::kInt));
+  capture::write_unordered_(out);
+  return {};
+}
+
+/// Each layer launches a kernel that is wrong. Nothing reads what it computes.
+class WrongKernel final : public Planted {
+ public:
+  /// all_steps: eager steps, so that a kernel of our own is loaded ahead of a capture, and
+  /// captures.
+  enum class In { captures, eager_steps, all_steps };
+  /// Returns memory that has to live as long as a graph with the kernel.
+  using Launch = c10::DataPtr (*)(at::Device);
+  WrongKernel(In in, Launch launch) : in_(in), launch_(launch) {}
+  bool counts_layer(std::int64_t, const at::Tensor&) override {
+    if (in_ != In::all_steps && recording() != (in_ == In::captures)) return true;
+    c10::DataPtr memory = launch_(device().torch_device());
+    if (recording()) of_graphs_.push_back(std::move(memory));
+    return true;
+  }
+
+ private:
+  const In in_;
+  const Launch launch_;
+  std::vector<c10::DataPtr> of_graphs_;
+};
+
 }  // namespace
 
 std::shared_ptr<FaultHooks> stale_static_input() { return std::make_shared<InputsRebound>(); }
@@ -455,6 +509,18 @@ std::shared_ptr<FaultHooks> evicted_graphs_stay_alive() {
 }
 std::shared_ptr<FaultHooks> graphs_evicted_in_flight() {
   return std::make_shared<EvictedInFlight>();
+}
+std::shared_ptr<FaultHooks> workspace_overrun() {
+  return std::make_shared<WrongKernel>(WrongKernel::In::captures, &write_one_more);
+}
+std::shared_ptr<FaultHooks> workspace_not_initialised() {
+  return std::make_shared<WrongKernel>(WrongKernel::In::captures, &read_unwritten);
+}
+std::shared_ptr<FaultHooks> threads_not_ordered() {
+  return std::make_shared<WrongKernel>(WrongKernel::In::all_steps, &race);
+}
+std::shared_ptr<FaultHooks> eager_workspace_overrun() {
+  return std::make_shared<WrongKernel>(WrongKernel::In::eager_steps, &write_one_more);
 }
 std::shared_ptr<FaultHooks> graph_lookup_without_length() {
   return std::make_shared<LookupWithoutLength>();

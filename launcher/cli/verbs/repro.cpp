@@ -46,7 +46,12 @@ RankTool tool_of(const ReproOptions& options, const record::PlanLine& line,
                                 "run it on a machine with a GPU"});
     return {.kind = RankTool::Kind::compute_sanitizer, .checker = options.compute_sanitizer};
   }
-  return {.kind = options.nsys ? RankTool::Kind::nsys : RankTool::Kind::none, .checker = {}};
+  if (options.nsys) return {.kind = RankTool::Kind::nsys, .checker = {}};
+  // A case of the axis `sanitizer` is that case only under its tool. Plans from before the axis do
+  // not name it.
+  const std::string sanitizer = line.axes.value("sanitizer", "none");
+  if (sanitizer == "none") return {};
+  return {.kind = RankTool::Kind::compute_sanitizer, .checker = sanitizer};
 }
 
 record::ExitCode write_script(const ReproOptions& options, const record::PlanLine& line,

@@ -1,10 +1,12 @@
 // The scripts that repro writes, run with a rank program that follows a script, and with stand-ins
 // for gdb, compute-sanitizer and nsys, which note how they were started and start the rank.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 
+#include "launcher/backend/compute_sanitizer.h"
 #include "launcher/cli/repro_script.h"
 #include "launcher/cli/testing/command_under_test.h"
 #include "launcher/host/child.h"
@@ -157,10 +159,13 @@ TEST_F(ReproScriptTest, ComputeSanitizerTakesEveryRankAndItsErrorsCount) {
   const fs::path script = cuda_script(tool);
   EXPECT_EQ(run_script(script, top / "out"), 0) << printed();
   for (const char* rank : {"0", "1"})
-    EXPECT_NE(noted().find(" --tool racecheck --error-exitcode 99 --target-processes all "
-                           "--log-file " +
-                           (top / "out/compute-sanitizer-").string() + rank + ".log\n"),
-              std::string::npos)
+    EXPECT_NE(
+        noted().find(fmt::format(
+            " --error-exitcode 99 {}\n",
+            fmt::join(launcher::sanitizer_options(
+                          "racecheck", (top / "out/compute-sanitizer-").string() + rank + ".log"),
+                      " "))),
+        std::string::npos)
         << noted();
 
   // One that finds an error in rank 1.

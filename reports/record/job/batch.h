@@ -16,6 +16,9 @@ namespace graphproof::record {
 
 inline constexpr std::string_view kBatchSchema = "graphproof-batch/1";
 
+/// The log of compute-sanitizer in the evidence folder of a case of the axis `sanitizer`.
+inline constexpr std::string_view kSanitizerLog = "compute-sanitizer.log";
+
 /// How long a rank may be silent, in milliseconds, by phase; see limited_per_step().
 using Limits = std::map<Phase, std::int64_t>;
 Json to_json(const Limits& limits);

@@ -16,6 +16,7 @@ Json to_json(const Stack& stack) {
                {"cpus", stack.cpus},
                {"environment", stack.environment}};
   if (!stack.python.empty()) json["python"] = stack.python;
+  if (!stack.compute_sanitizer.empty()) json["compute_sanitizer"] = stack.compute_sanitizer;
   if (stack.subjects.empty()) return json;
   Json& subjects = json["subjects"] = Json::object();
   for (const auto& [name, state] : stack.subjects)
@@ -48,7 +49,8 @@ Stack stack_from(const Fields& in) {
           .cpus = in.required<int>("cpus"),
           .environment = in.required<std::map<std::string, std::string>>("environment"),
           .python = in.optional<std::string>("python").value_or(""),
-          .subjects = std::move(subjects)};
+          .subjects = std::move(subjects),
+          .compute_sanitizer = in.optional<std::string>("compute_sanitizer").value_or("")};
 }
 
 namespace {

@@ -38,6 +38,9 @@ struct Stack {
   /// Empty where it was not asked, as on the simulated device.
   std::string python;
   std::map<std::string, SubjectState> subjects;
+  /// The version of the compute-sanitizer in PATH. Empty where it was not asked: in runs from
+  /// before the axis `sanitizer`.
+  std::string compute_sanitizer;
 
   bool operator==(const Stack&) const = default;
 };

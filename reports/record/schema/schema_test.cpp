@@ -170,6 +170,7 @@ const std::set<std::string>& added_keys() {
                                   "run/plan_sha256",
                                   "run/parent",
                                   "run/stack/python",
+                                  "run/stack/compute_sanitizer",
                                   "run/stack/subjects",
                                   "run/options",
                                   "run/options/max_gpu_ms",

@@ -38,6 +38,7 @@ inline constexpr VerdictRow kVerdicts[] = {
     {"fail.crash.signal", ExitCode::product},
     {"fail.silent", ExitCode::product},
     {"fail.constraint", ExitCode::product},
+    {"fail.sanitizer", ExitCode::product},
     {"fail.eager", ExitCode::product},
     {"fail.capture", ExitCode::product},
     {"fail.crash.cuda", ExitCode::product},

@@ -87,8 +87,9 @@ struct Attempt {
   std::set<std::string, std::less<>> asked;
   record::Context context;
   Axes axes;
-  std::vector<RankFiles> ranks;    // context.world_size of them, ranks[r].rank == r
-  std::vector<int> foreign_ranks;  // evidence files of ranks outside the world
+  std::vector<RankFiles> ranks;              // context.world_size of them, ranks[r].rank == r
+  std::optional<std::string> sanitizer_log;  // of compute-sanitizer, in a case of that axis
+  std::vector<int> foreign_ranks;            // evidence files of ranks outside the world
 };
 
 /// How far a rank came by its evidence, and whether it refused the case or met an error.

@@ -19,9 +19,9 @@ _graphproof_axes='subject impl modules inference_scope tp pp vpp dp cp ep etp se
   nan_check_grad cpu_offload seq_length microbatch_size packed shape_buckets warmup_steps steps
   schedule resume_in batch_sizes prefill_chunk cache_blocks sampling pool share_io_buffers
   capture_mode autograd_threads nccl_graph_register allocator placement teardown nccl_algo
-  nccl_proto deterministic_algorithms collective collective_bytes layer_spec autocast_cache
-  optimizer_kernels checkpoint graph_trees graph_partition compiled_code reshard_after_forward
-  perf_limit memory_limit soak_steps tolerance fault'
+  nccl_proto deterministic_algorithms sanitizer collective collective_bytes layer_spec
+  autocast_cache optimizer_kernels checkpoint graph_trees graph_partition compiled_code
+  reshard_after_forward perf_limit memory_limit soak_steps tolerance fault'
 declare -gA _graphproof_options _graphproof_values
 
 _graphproof_options[run]='
