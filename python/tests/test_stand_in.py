@@ -1,5 +1,6 @@
 """The stand-in for CUDA graphs has the properties of a graph that the arms rely on."""
 
+import gc
 import os
 import tempfile
 import unittest
@@ -84,6 +85,20 @@ class StandIn(unittest.TestCase):
             graph.replay()
             self.assertEqual(w.grad.tolist(), [value, value])
         self.assertEqual(w.grad.data_ptr(), address)
+
+    def test_a_graph_may_be_collected_while_the_bytes_of_pools_are_added(self):
+        graphs = [captured(lambda: torch.ones(8) * 2)[0] for _ in range(2)]
+        graphs[0].itself = graphs[0]  # only the garbage collector ends it
+        total, counted = stand_in.pool_bytes(), stand_in.Pool.bytes
+
+        def collected_meanwhile(pool):
+            nonlocal graphs
+            graphs = None
+            gc.collect()
+            return counted(pool)
+
+        with mock.patch.object(stand_in.Pool, "bytes", collected_meanwhile):
+            self.assertEqual(stand_in.pool_bytes(), total)
 
     def test_graphs_of_one_pool_share_it_until_the_last_is_reset(self):
         x = torch.ones(8)

@@ -143,7 +143,8 @@ _pools = {}  # id -> (Pool, number of graphs)
 
 def pool_bytes() -> int:
     """Bytes in all pools that a graph still uses."""
-    return sum(pool.bytes() for pool, graphs in _pools.values() if graphs)
+    # The garbage collector may run in between and end graphs, whose pools go then.
+    return sum(pool.bytes() for pool, graphs in list(_pools.values()) if graphs)
 
 
 class StandInGraph:
