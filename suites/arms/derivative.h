@@ -6,7 +6,7 @@
 
 namespace graphproof::suites {
 
-/// Runs the model of the case on a single rank in fp32, without dropout, without what adds to
+/// Runs the model of the case on a single rank in fp64, without dropout, without what adds to
 /// gradients and not to losses, and with fixed experts for each token. One step gives the
 /// gradients. Then parameters are changed, added and subtracted, and the forward gives the losses:
 /// a `derivative` line for a change of all parameters together, and one for each group of them that

@@ -9,8 +9,9 @@
 
 namespace graphproof::workloads {
 
-/// The values of axis precision. precision.h describes them for each tensor.
-enum class Precision { fp32, bf16, fp16, fp8_delayed, fp8_current, mxfp8, nvfp4 };
+/// The values of axis precision, and fp64, in which the derivative of a loss is measured
+/// (suites/arms/derivative.cpp). precision.h describes them for each tensor.
+enum class Precision { fp32, bf16, fp16, fp8_delayed, fp8_current, mxfp8, nvfp4, fp64 };
 /// Whether linear layers multiply numbers with a scale for each block (block_product.h).
 constexpr bool is_block_scaled(Precision precision) {
   return precision == Precision::mxfp8 || precision == Precision::nvfp4;
@@ -99,7 +100,9 @@ struct ModelConfig {
   int fp8_parts = 1, fp8_expert_parts = 1;
 
   /// Whether activations, or some of them, have 16 bits.
-  bool rounds_to_16_bits() const { return precision != Precision::fp32 || autocast; }
+  bool rounds_to_16_bits() const {
+    return (precision != Precision::fp32 && precision != Precision::fp64) || autocast;
+  }
   /// Whether the linear layers of a layer use numbers of 8 or 4 bits: in their products, or in
   /// rounded weights alone. The encoder has a first and a last layer of its own, as each block of
   /// layers has in Megatron-LM (fp8_utils.py: is_first_last_bf16_layer).

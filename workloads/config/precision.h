@@ -5,7 +5,8 @@
 // the router and the loss compute in fp32 and round their results. A captured graph therefore
 // contains casts and parameters that only the optimizer writes. fp16 also scales the loss
 // (loss_scale.h). With numbers of 8 or 4 bits everything is as with bf16, except the products of
-// the linear layers (fp8_product.h, block_product.h).
+// the linear layers (fp8_product.h, block_product.h). With fp64, which no axis has, everything is
+// computed in fp64.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -31,6 +32,8 @@ constexpr const char* name_of(Precision precision) {
       return "mxfp8";
     case Precision::nvfp4:
       return "nvfp4";
+    case Precision::fp64:
+      return "fp64";
   }
   return "";
 }
@@ -48,8 +51,18 @@ inline at::ScalarType scalar_type(Precision precision) {
       return at::kBFloat16;
     case Precision::fp16:
       return at::kHalf;
+    case Precision::fp64:
+      return at::kDouble;
   }
   return at::kFloat;
 }
+
+/// The scalar type in which sums, norms, softmax, routers and the loss compute, for activations of
+/// `type`: fp32, or fp64 if that is their type.
+inline at::ScalarType wide_type(at::ScalarType type) {
+  return type == at::kDouble ? at::kDouble : at::kFloat;
+}
+/// x in that type.
+inline at::Tensor wide(const at::Tensor& x) { return x.to(wide_type(x.scalar_type())); }
 
 }  // namespace graphproof::workloads

@@ -37,7 +37,7 @@ AttentionTables::AttentionTables(const ModelConfig& config, const Layout& layout
   const at::Tensor exponent = at::arange(0, width, 2, at::kDouble) / static_cast<double>(width);
   if (config.packed) positions = at::arange(config.seq_length, at::kLong);
   const at::Tensor angle = at::outer(positions.to(at::kDouble), at::pow(kRotaryBase, -exponent));
-  const at::Tensor both = at::cat({angle, angle}, 1).to(at::kFloat).view({-1, 1, 1, width});
+  const at::Tensor both = at::cat({angle, angle}, 1).to(wide_type(type)).view({-1, 1, 1, width});
   cosine = at::cos(both).to(type).to(device);
   sine = at::cat({-at::sin(both).narrow(3, 0, width / 2),
                   at::sin(both).narrow(3, width / 2, width / 2)},
@@ -193,7 +193,7 @@ at::Tensor Attention::attend_to_all(const at::Tensor& query, const at::Tensor& k
   if (config_.attention_kernel != AttentionKernel::math) return attend_fused(query, key, value);
   const at::Tensor scores = at::baddbmm(mask, query, key, /*beta=*/1, /*alpha=*/scale());
   const at::Tensor probabilities =
-      pass.dropout.apply(at::softmax(scores.to(at::kFloat), -1).to(scores.scalar_type()), place);
+      pass.dropout.apply(at::softmax(wide(scores), -1).to(scores.scalar_type()), place);
   return at::bmm(probabilities, value);
 }
 
@@ -241,7 +241,7 @@ at::Tensor Attention::attend_to_kept(const at::Tensor& mixed, const CachedTokens
                               .reshape({tokens * groups_, 1, kept});
   const at::Tensor scores =
       at::baddbmm(mask, query, of_request(keys).transpose(1, 2), /*beta=*/1, /*alpha=*/scale());
-  const at::Tensor shares = at::softmax(scores.to(at::kFloat), -1).to(scores.scalar_type());
+  const at::Tensor shares = at::softmax(wide(scores), -1).to(scores.scalar_type());
   return at::bmm(shares, of_request(values)).view({tokens, groups_ * heads_of_group_ * width_});
 }
 
@@ -266,14 +266,13 @@ at::Tensor Attention::ring_attention(const at::Tensor& query, const at::Tensor& 
     if (hop > 0) piece = comm::ring_shift(hop == 1 ? sent : piece, 1, layout_.cp_group);
     const std::int64_t first = (layout_.cp_rank - hop + layout_.cp) % layout_.cp * length;
     const at::Tensor scores =
-        at::baddbmm(mask.narrow(2, first, length), query, keys_of(piece), /*beta=*/1,
-                    /*alpha=*/scale())
-            .to(at::kFloat);
+        wide(at::baddbmm(mask.narrow(2, first, length), query, keys_of(piece), /*beta=*/1,
+                         /*alpha=*/scale()));
     sums.push_back(at::logsumexp(scores, {-1}, /*keepdim=*/true));
     const at::Tensor probabilities =
         pass.dropout.apply(at::softmax(scores, -1).to(query.scalar_type()),
                            kept.defined() ? kept.narrow(2, first, length) : kept);
-    contexts.push_back(at::bmm(probabilities, values_of(piece)).to(at::kFloat));
+    contexts.push_back(wide(at::bmm(probabilities, values_of(piece))));
   }
   const at::Tensor shares = at::softmax(at::cat(sums, 2), 2);  // [B*G/T, R*S, cp]
   for (int hop = 0; hop < layout_.cp; ++hop) {

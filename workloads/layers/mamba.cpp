@@ -3,14 +3,16 @@
 #include <cmath>
 
 #include "fixtures/comm/collectives.h"
+#include "workloads/config/precision.h"
 
 namespace graphproof::workloads {
 
 MambaTables::MambaTables(const ModelConfig& config, at::Device device) {
   if (!config.hybrid) return;
-  upto = at::ones({config.seq_length, config.seq_length}, at::kFloat).triu().to(device);
+  const at::ScalarType type = wide_type(scalar_type(config.precision));
+  upto = at::ones({config.seq_length, config.seq_length}, type).triu().to(device);
   later =
-      at::zeros({config.seq_length, config.seq_length}, at::kFloat)
+      at::zeros({config.seq_length, config.seq_length}, type)
           .masked_fill(at::ones({config.seq_length, config.seq_length}, at::kBool).triu(1), kHidden)
           .to(device);
 }
@@ -66,10 +68,9 @@ at::Tensor Mamba::forward(const at::Tensor& x, const ForwardPass& pass) const {
   std::optional<at::Tensor> apart;
   if (config_.packed) apart = pass.documents.unsqueeze(2).ne(pass.documents.unsqueeze(1));
   const at::Tensor mixed =
-      at::silu(convolved(rows.narrow(3, gate_rows(), mixed_rows()), apart)).to(at::kFloat);
-  const at::Tensor steps =
-      at::softplus(rows.narrow(3, gate_rows() + mixed_rows(), heads_of_group_).to(at::kFloat) +
-                   of_head(step_bias_));
+      wide(at::silu(convolved(rows.narrow(3, gate_rows(), mixed_rows()), apart)));
+  const at::Tensor steps = at::softplus(
+      wide(rows.narrow(3, gate_rows() + mixed_rows(), heads_of_group_)) + of_head(step_bias_));
   const at::Tensor scanned = scan(mixed, steps, apart).to(x.scalar_type());  // [B, A, G', R*D]
   return out_.forward(
       rows_of(to_tokens(normalized(scanned * at::silu(gate), pass)).flatten(2), layout_), pass);
@@ -81,9 +82,7 @@ at::Tensor Mamba::in_use(const at::Tensor& parameter) const {
 }
 
 /// The same in fp32.
-at::Tensor Mamba::of_head(const at::Tensor& parameter) const {
-  return in_use(parameter).to(at::kFloat);
-}
+at::Tensor Mamba::of_head(const at::Tensor& parameter) const { return wide(in_use(parameter)); }
 
 /// x [B, S, G/T, C], this rank's two chunks of each sequence. Returns [B, A, G', C], whole
 /// sequences in order. Uses slices and no index, so that the gradient needs no atomics.
@@ -143,7 +142,7 @@ at::Tensor Mamba::scan(const at::Tensor& mixed, const at::Tensor& steps,
                                    tables_.upto);  // [B*G'*R, A]: sums up to and with each step
   at::Tensor hidden = tables_.later;
   if (apart)
-    hidden = (hidden + apart->to(at::kFloat) * MambaTables::kHidden)
+    hidden = (hidden + apart->to(hidden.scalar_type()) * MambaTables::kHidden)
                  .unsqueeze(1)
                  .expand({-1, heads / batches, -1, -1})
                  .reshape({heads, length, length});
@@ -184,10 +183,9 @@ at::Tensor Mamba::forward_kept(const at::Tensor& x, const CachedStates& cached,
       1, {groups_, gate_rows() + mixed_rows() + heads_of_group_});  // [N, G', *]
   const at::Tensor gate = rows.narrow(2, 0, gate_rows());
   const at::Tensor mixed =
-      at::silu(convolved_kept(rows.narrow(2, gate_rows(), mixed_rows()), cached)).to(at::kFloat);
-  const at::Tensor steps =
-      at::softplus(rows.narrow(2, gate_rows() + mixed_rows(), heads_of_group_).to(at::kFloat) +
-                   of_head(step_bias_));
+      wide(at::silu(convolved_kept(rows.narrow(2, gate_rows(), mixed_rows()), cached)));
+  const at::Tensor steps = at::softplus(
+      wide(rows.narrow(2, gate_rows() + mixed_rows(), heads_of_group_)) + of_head(step_bias_));
   const at::Tensor scanned =
       scan_kept(mixed, steps, cached).to(x.scalar_type()) * at::silu(gate);  // [N, G', R*D]
   return out_.forward(normalized(scanned.unsqueeze(0), pass).squeeze(0).flatten(1), pass);
@@ -266,10 +264,10 @@ at::Tensor Mamba::scan_kept(const at::Tensor& mixed, const at::Tensor& steps,
 /// x [B, A, G', R*D]. The RMS norm over each group, in fp32, so that it does not depend on the
 /// layout.
 at::Tensor Mamba::normalized(const at::Tensor& x, const ForwardPass& pass) const {
-  const at::Tensor wide = x.to(at::kFloat), squares = wide * wide;
+  const at::Tensor input = wide(x), squares = input * input;
   const at::Tensor mean_square =
       pass.faults.mean_square(at::mean(squares, {3}, /*keepdim=*/true), squares);
-  return (wide * at::rsqrt(mean_square + kNormEpsilon) * of_head(norm_)).to(x.scalar_type());
+  return (input * at::rsqrt(mean_square + kNormEpsilon) * of_head(norm_)).to(x.scalar_type());
 }
 
 }  // namespace graphproof::workloads

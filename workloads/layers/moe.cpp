@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "fixtures/comm/collectives.h"
+#include "workloads/config/precision.h"
 #include "workloads/forward/expert_choices.h"
 #include "workloads/forward/recompute.h"
 #include "workloads/layers/activation.h"
@@ -110,7 +111,7 @@ Moe::Moe(Parameters& parameters, const ModelConfig& config, const Layout& layout
 }
 
 Routing Moe::route(const at::Tensor& hidden, const ForwardPass& pass) const {
-  at::Tensor logits = at::mm(hidden.to(at::kFloat), router_.to(at::kFloat).t());  // [N, E]
+  at::Tensor logits = at::mm(wide(hidden), wide(router_).t());  // [N, E]
   if (pass.expert_pull.defined()) logits = logits + pass.expert_pull;
   if (config_.router_z_loss)
     logits = WithLoss::apply(
@@ -135,7 +136,7 @@ Routing Moe::route(const at::Tensor& hidden, const ForwardPass& pass) const {
     // The loss is over all tokens of the microbatch. Each rank adds the part of its own tokens; the
     // gradients are summed over tensor parallel ranks and averaged over context parallel ranks.
     const double tokens = static_cast<double>(config_.microbatch_size * config_.seq_length);
-    at::Tensor chosen_by = assigned.sum({0}).to(at::kFloat);  // [E]
+    at::Tensor chosen_by = assigned.sum({0}).to(logits.scalar_type());  // [E]
     if (pass.faults.sums_router_load(chosen_by)) sum_over_sequence(chosen_by);
     const at::Tensor load =
         (corrected ? shares_of(scores) : at::softmax(logits, 1)).sum({0}) * chosen_by;
@@ -441,11 +442,12 @@ at::Tensor Moe::gathered_experts(const at::Tensor& hidden, const Routing& routin
   const std::vector<at::Tensor> outputs = own_experts(inputs, pass);
   // The results of a token's experts are added in fp32, as in the other dispatches. One index_add
   // adds at most once to a row, so the order is fixed.
-  at::Tensor sum = at::zeros({tokens.size(0), config_.hidden}, tokens.options().dtype(at::kFloat));
+  at::Tensor sum = at::zeros({tokens.size(0), config_.hidden},
+                             tokens.options().dtype(wide_type(tokens.scalar_type())));
   for (std::size_t e = 0; e < outputs.size(); ++e) {
     const at::Tensor weight =
         at::index(weights.select(1, first + static_cast<std::int64_t>(e)), {taken[e]}).unsqueeze(1);
-    sum = sum.index_add(0, taken[e], outputs[e].to(at::kFloat) * weight);
+    sum = sum.index_add(0, taken[e], wide(outputs[e]) * weight);
   }
   const at::Tensor of_ep = reduce_over_etp(sum, pass);
   return (layout_.ep == 1 ? of_ep : comm::reduce_scatter(of_ep, layout_.ep_group))
@@ -493,7 +495,7 @@ at::Tensor Moe::combine(const at::Tensor& results, const at::Tensor& slots,
                         const at::Tensor& weights) const {
   const at::Tensor rows = at::index(results, {slots.reshape({-1})})
                               .view({-1, config_.topk, config_.hidden});  // [N, K, H]
-  return (rows.to(at::kFloat) * weights.unsqueeze(2)).sum({1}).to(results.scalar_type());
+  return (wide(rows) * weights.unsqueeze(2)).sum({1}).to(results.scalar_type());
 }
 
 }  // namespace graphproof::workloads

@@ -8,6 +8,7 @@
 
 #include "fixtures/tensors/torch.h"
 #include "workloads/config/model_config.h"
+#include "workloads/config/precision.h"
 #include "workloads/layers/linear.h"
 #include "workloads/parameters/parameters.h"
 
@@ -35,11 +36,10 @@ class Norm {
   ///   RMSNorm    x / sqrt(mean(x^2) + epsilon) * weight
   ///   LayerNorm  c / sqrt(mean(c^2) + epsilon) * weight + bias with c = x - mean(x)
   at::Tensor forward(const at::Tensor& x) const {
-    const at::Tensor wide = x.to(at::kFloat), weight = weight_.to(at::kFloat);
+    const at::Tensor input = wide(x), weight = wide(weight_);
     const at::Tensor normalized =
-        bias_.defined()
-            ? at::layer_norm(wide, weight.sizes(), weight, bias_.to(at::kFloat), kEpsilon)
-            : at::rms_norm(wide, weight.sizes(), weight, kEpsilon);
+        bias_.defined() ? at::layer_norm(input, weight.sizes(), weight, wide(bias_), kEpsilon)
+                        : at::rms_norm(input, weight.sizes(), weight, kEpsilon);
     return normalized.to(x.scalar_type());
   }
 

@@ -80,8 +80,8 @@ at::Tensor Gpt::after_layers(const at::Tensor& x, const at::Tensor& labels,
 /// hidden [N/P, H], after a norm. Returns [] fp32 as forward().
 at::Tensor Gpt::loss_of(const at::Tensor& hidden, const at::Tensor& labels,
                         const at::Tensor& weights, const ForwardPass& pass) const {
-  return vocab_parallel_cross_entropy(output_of(hidden, pass).to(at::kFloat),
-                                      rows_of(labels, layout_), columns_, layout_,
+  return vocab_parallel_cross_entropy(wide(output_of(hidden, pass)), rows_of(labels, layout_),
+                                      columns_, layout_,
                                       weights.defined() ? rows_of(weights, layout_) : weights);
 }
 
@@ -94,7 +94,7 @@ at::Tensor Gpt::output_of(const at::Tensor& hidden, const ForwardPass& pass) con
 at::Tensor Gpt::logits(const at::Tensor& tokens, const ForwardPass& pass) const {
   at::Tensor x = pass.cached ? embedding_->forward(tokens) : before_layers(0, tokens, {}, pass);
   for (const Layer& layer : layers(0)) x = layer.forward(x, pass);
-  const at::Tensor own = output_of(final_norm_->forward(x), pass).to(at::kFloat);  // [N, V/T]
+  const at::Tensor own = wide(output_of(final_norm_->forward(x), pass));  // [N, V/T]
   if (layout_.tp == 1) return own;
   return comm::all_gather(own.t().contiguous(), layout_.tp_group).t();
 }

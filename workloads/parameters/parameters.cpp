@@ -1,6 +1,7 @@
 #include "workloads/parameters/parameters.h"
 
 #include "fixtures/tensors/torch.h"
+#include "workloads/config/precision.h"
 #include "workloads/parameters/draw.h"
 
 namespace graphproof::workloads {
@@ -32,7 +33,7 @@ at::Tensor Parameters::create(const std::string& name, const std::vector<std::in
   at::Tensor parameter = shard.of(full).contiguous().to(type_).to(device_).requires_grad_(!frozen_);
   // Makes autograd cast the gradient before it accumulates, so that .grad may be the fp32 main
   // gradient itself.
-  if (type_ != at::kFloat && !frozen_) parameter.set_grad_dtype(at::kFloat);
+  if (type_ != wide_type(type_) && !frozen_) parameter.set_grad_dtype(wide_type(type_));
   if (!frozen_) accumulators_.push_back(torch::autograd::impl::grad_accumulator(parameter));
   all_.push_back({"param:" + name, parameter});
   shards_.push_back(shard);
@@ -73,7 +74,8 @@ ParameterBuffer::ParameterBuffer(const Parameters& parameters, const std::string
 }
 
 GradientBuffer::GradientBuffer(const Parameters& parameters, const MakeBuffer& make)
-    : ParameterBuffer(parameters, "grad:", at::kFloat, make) {
+    : ParameterBuffer(parameters, "grad:", wide_type(parameters.all().front().tensor.scalar_type()),
+                      make) {
   for (std::size_t i = 0; i < views().size(); ++i) {
     at::Tensor parameter = parameters.all()[i].tensor;
     parameter.mutable_grad() = views()[i].tensor;

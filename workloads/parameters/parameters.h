@@ -53,8 +53,9 @@ class Parameters {
 
   /// Draws the full tensor in fp32 on the host, and returns this rank's shard of it, rounded to the
   /// type, on the device: a leaf that requires a gradient unless it is frozen. The gradient is
-  /// always fp32. Also makes and keeps the gradient accumulator, so that it belongs to the stream
-  /// that is current now; PyTorch 2.11 cannot move an accumulator to another stream later.
+  /// fp32, or fp64 if the type is. Also makes and keeps the gradient accumulator, so that it
+  /// belongs to the stream that is current now; PyTorch 2.11 cannot move an accumulator to another
+  /// stream later.
   at::Tensor create(const std::string& name, const std::vector<std::int64_t>& full_shape,
                     Shard shard, Distribution distribution);
 
@@ -113,7 +114,7 @@ class ParameterBuffer {
 
 /// All gradients in one buffer, as in Megatron-LM: one kernel sets it to zero and one collective
 /// reduces it. The .grad of each parameter is always its view "grad:NAME", so addresses never
-/// change, and autograd adds to it in fp32 for every type of parameter.
+/// change, and autograd adds to it in fp32 for every type of parameter but fp64.
 class GradientBuffer final : public ParameterBuffer {
  public:
   explicit GradientBuffer(const Parameters& parameters, const MakeBuffer& make = {});

@@ -53,7 +53,7 @@ Optimizer::Optimizer(const ModelConfig& config, const Layout& layout, const Para
                                layout.pp_group},
                    faults_);
   if (config.clip_grad) clip_.emplace(parameters, gradients, layout, shards != nullptr, faults_);
-  if (parameters.all().front().tensor.scalar_type() != at::kFloat) begin_masters();
+  if (at::elementSize(parameters.all().front().tensor.scalar_type()) < 4) begin_masters();
   if (scale_) append(state_, scale_->state());
   if (clip_) state_.push_back({"state:clip.norm", clip_->norm()});
   if (kind_ == OptimizerKind::adam) {

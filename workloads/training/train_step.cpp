@@ -200,11 +200,12 @@ struct TrainStep::State {
         experts(config, layout, device_.torch_device()),
         expert_buffers(config, layout, device_.torch_device()),
         router_bias(config, layout, device_.torch_device()),
-        losses(at::zeros({config.microbatches}, options.dtype(at::kFloat))),
+        losses(at::zeros({config.microbatches},
+                         options.dtype(wide_type(scalar_type(config.precision))))),
         evaluation_losses(at::zeros_like(losses)),
         // The loss of a step is the mean over its microbatches.
-        root_gradient(at::full({}, 1.0 / static_cast<double>(config.microbatches),
-                               options.dtype(at::kFloat))),
+        root_gradient(
+            at::full({}, 1.0 / static_cast<double>(config.microbatches), losses.options())),
         counter(at::zeros({layout.stage_layers(config) + layout.mtp_layers(config) +
                            layout.encoder_layers(config)},
                           options.dtype(at::kLong))),
