@@ -740,11 +740,16 @@ TEST_F(WatchTest, AContainersClientThatEndsAtOnceIsKnownByTheCommandItself) {
 
 struct WatchedHostsTest : WatchTest {
   /// Words that start the words after them once on each of the hosts `one` and `two`, which are
-  /// this one. As behind ssh, what is started has nothing of the launcher's environment.
+  /// this one. As behind ssh, what is started has nothing of the launcher's environment. Each has
+  /// a folder for temporary files of its own, since Open MPI's daemons keep files of one job in
+  /// one place of a host: two that shared it truncated each other's map of the machine, and one of
+  /// them died of it.
   std::vector<std::string> on_two_hosts() const {
     file("rsh",
-         "#!/bin/sh\nhost=$1; shift\n"
-         "exec env -i PATH=\"$PATH\" HOME=/tmp GRAPHPROOF_FAKE_HOST=$host /bin/sh -c \"$*\"\n");
+         "#!/bin/sh\nhost=$1; shift; tmp=" + top.string() +
+             "/$host; mkdir -p \"$tmp\"\n"
+             "exec env -i PATH=\"$PATH\" HOME=/tmp TMPDIR=\"$tmp\" GRAPHPROOF_FAKE_HOST=$host "
+             "/bin/sh -c \"$*\"\n");
     chmod((top / "rsh").c_str(), 0755);
     return {"--",
             "mpirun",
