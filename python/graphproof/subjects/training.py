@@ -123,16 +123,20 @@ class Training:
         losses = []
         for index in range(self.case.microbatches):
             with self.reduces_now(last=index + 1 == self.case.microbatches):
-                with self.autocast():
-                    loss = self.loss_of(batch, index)
-                share = loss / self.case.microbatches
-                if self.scaler:
-                    share.register_hook(self.used_scale.copy_)
-                    share = self.scaler.scale(share)
-                share.backward()
-            losses.append(loss.detach())
+                losses.append(self.microbatch(batch, index))
         self.reduce()
         return torch.stack(losses)
+
+    def microbatch(self, batch: dict, index: int) -> torch.Tensor:
+        """Forward and backward of microbatch `index`, whose gradients are added; its loss."""
+        with self.autocast():
+            loss = self.loss_of(batch, index)
+        share = loss / self.case.microbatches
+        if self.scaler:
+            share.register_hook(self.used_scale.copy_)
+            share = self.scaler.scale(share)
+        share.backward()
+        return loss.detach()
 
     def update(self) -> None:
         if self.scaler:
