@@ -33,6 +33,7 @@ const std::map<std::string, std::string> kNotVaried = {
     {"graph_trees", "of subject torch_compile"},
     {"graph_partition", "of subject torch_compile"},
     {"compiled_code", "of subject torch_compile"},
+    {"layer_calls", "of subject torch"},
     {"reshard_after_forward", "of subject fsdp2"},
     {"perf_limit", "a demand of the user, which changes no path through the code"},
     {"memory_limit", "a demand of the user, which changes no path through the code"},

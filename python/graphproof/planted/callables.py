@@ -1,6 +1,11 @@
-"""Faults in torch.cuda.make_graphed_callables."""
+"""Faults in torch.cuda.make_graphed_callables, and calls of what it returns that it takes without a
+word (docs/findings/callables-take-other-arguments.md)."""
+
+import torch
 
 from graphproof.planted.source import changed
+from graphproof.subjects.layer_calls import CallingGpt
+from graphproof.subjects.torch_subject import TorchTraining
 
 
 def _change(old: str, new: str) -> None:
@@ -42,3 +47,33 @@ def callables_swap_graphs() -> None:
 def callable_pools_not_shared() -> None:
     _change("with torch.cuda.graph(fwd_graph, pool=mempool):",
             "with torch.cuda.graph(fwd_graph):")
+
+
+def callable_arguments_reordered() -> None:
+    nested = CallingGpt.nested
+
+    def reordered(self, x):
+        given = nested(self, x)
+        return {name: given[name] for name in ("offsets", "hidden", "gains")}
+
+    CallingGpt.nested = reordered
+
+
+def callable_argument_broadcast() -> None:
+    leaves = "torch.utils._pytree.arg_tree_leaves(*user_args)"
+    _change(f"flatten_user_args = {leaves}", f"flatten_user_args = [one[:1] for one in {leaves}]")
+
+
+def callable_parameter_replaced() -> None:
+    capture = TorchTraining.capture_callables
+
+    def capturing(self, step, batch):
+        captured = capture(self, step, batch)
+        layer = self.layers[-1].mlp.up
+        old, layer.weight = layer.weight, torch.nn.Parameter(layer.weight.detach().clone())
+        # As an optimizer that is made for the model as it is now.
+        for group in self.optimizer.param_groups:
+            group["params"] = [layer.weight if one is old else one for one in group["params"]]
+        return captured
+
+    TorchTraining.capture_callables = capturing

@@ -14,7 +14,8 @@ import torch
 from graphproof.case import Case
 from graphproof.subject import Captured, Subject
 from graphproof.subjects import decoding
-from graphproof.subjects.gpt import ScaledGpt, make_batch
+from graphproof.subjects.gpt import make_batch
+from graphproof.subjects.layer_calls import CallingGpt
 from graphproof.subjects.training import Training, accept_streams_of_accumulators
 from graphproof.subjects.translation import require
 
@@ -25,7 +26,11 @@ WARMUPS, DDP_WARMUPS = 3, 11
 class TorchTraining(Training):
     """The step with torch.cuda.make_graphed_callables for a part of the model."""
 
-    model_class = ScaledGpt
+    model_class = CallingGpt
+
+    def loss_of(self, batch: dict, index: int) -> torch.Tensor:
+        loss = super().loss_of(batch, index)
+        return self.model.with_slope(loss) if self.model.calls == "second_derivative" else loss
 
     def capture_callables(self, step, batch: dict) -> Captured:
         accept_streams_of_accumulators()
@@ -36,8 +41,7 @@ class TorchTraining(Training):
         with graphs_made() as graphs, self.autocast():
             # One call makes one pool for all of its graphs.
             for group in self.groups(modules):
-                samples = tuple((torch.randn(shape, device=case.device, requires_grad=True),)
-                                for _ in group)
+                samples = tuple(self.model.sample(shape, case.device) for _ in group)
                 torch.cuda.make_graphed_callables(tuple(group), samples, warmups,
                                                   allow_unused_input=True)
         update = self.captured_update(graphs)
@@ -60,7 +64,18 @@ class TorchTraining(Training):
             graphs.clear()
             graphed.clear()
 
+        if self.model.calls != "plain":
+            self.first_pass(batch, close)
         return Captured(step=replay, close=close, leave=lambda: run_by(before))
+
+    def first_pass(self, batch: dict, close) -> None:
+        """A forward and backward pass, in which PyTorch refuses what it refuses in the calls of a
+        graphed callable."""
+        try:
+            self.forward_backward(batch)
+        except Exception:
+            close()
+            raise
 
     def groups(self, modules: list) -> list:
         """The modules by call of make_graphed_callables: one for all, or one for each module."""
