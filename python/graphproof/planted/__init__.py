@@ -80,6 +80,7 @@ FAULTS = {
     "M346": buckets.length_of_the_latest_graph,
     "M347": buckets.evicted_while_running,
     "M390": graphs.graphs_dropped_while_running,
+    "M424": steps.loss_read_on_host,
     "M425": callables.callable_arguments_reordered,
     "M426": callables.callable_argument_broadcast,
     "M427": callables.callable_parameter_replaced,

@@ -131,6 +131,7 @@ def build(case: Case) -> Subject:
         return decoding.build(case)
     training = TorchTraining(case)
     names, capture, captured = ["training"], None, {}
+    calls = ("forward_backward", "update") if case.optimizer_graph else ("forward_backward",)
     if case.impl == "full_iteration":
         capture = training.capture_iteration
     elif case.impl == "callables":
@@ -144,7 +145,8 @@ def build(case: Case) -> Subject:
         unobserved["D42.recompute"] = "torch.utils.checkpoint keeps no record of what it recomputes"
     return Subject(model=training.model, step=training.step, optimizer=training.optimizer,
                    batch=lambda step: make_batch(case, step), layers=training.layers,
-                   capture=capture, graphs=names, captured_modules=captured,
+                   capture=capture, captured_calls=calls, graphs=names,
+                   captured_modules=captured,
                    unobserved=unobserved, evaluate=training.evaluate,
                    capture_evaluation=training.capture_evaluation, save=training.save,
                    load=training.load, checkpoint=training.checkpoint, restore=training.restore,
