@@ -34,6 +34,8 @@ const std::map<std::string, std::string> kNotVaried = {
     {"graph_partition", "of subject torch_compile"},
     {"compiled_code", "of subject torch_compile"},
     {"layer_calls", "of subject torch"},
+    {"earlier_graph", "of subject torch"},
+    {"op_fuser", "of subject megatron_core"},
     {"reshard_after_forward", "of subject fsdp2"},
     {"perf_limit", "a demand of the user, which changes no path through the code"},
     {"memory_limit", "a demand of the user, which changes no path through the code"},

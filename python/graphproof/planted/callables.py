@@ -3,9 +3,7 @@ word (docs/findings/callables-take-other-arguments.md)."""
 
 import torch
 
-from graphproof.planted.source import changed
-from graphproof.subjects.layer_calls import CallingGpt
-from graphproof.subjects.torch_subject import TorchTraining
+from graphproof.planted.source import changed, replaced
 
 
 def _change(old: str, new: str) -> None:
@@ -50,13 +48,13 @@ def callable_pools_not_shared() -> None:
 
 
 def callable_arguments_reordered() -> None:
-    nested = CallingGpt.nested
+    def reordering(nested):
+        def reordered(model, x):
+            given = nested(model, x)
+            return {name: given[name] for name in ("offsets", "hidden", "gains")}
+        return reordered
 
-    def reordered(self, x):
-        given = nested(self, x)
-        return {name: given[name] for name in ("offsets", "hidden", "gains")}
-
-    CallingGpt.nested = reordered
+    replaced("graphproof.subjects.layer_calls", "CallingGpt.nested", reordering)
 
 
 def callable_argument_broadcast() -> None:
@@ -65,15 +63,15 @@ def callable_argument_broadcast() -> None:
 
 
 def callable_parameter_replaced() -> None:
-    capture = TorchTraining.capture_callables
+    def replacing(capture):
+        def capturing(training, step, batch):
+            captured = capture(training, step, batch)
+            layer = training.layers[-1].mlp.up
+            old, layer.weight = layer.weight, torch.nn.Parameter(layer.weight.detach().clone())
+            # As an optimizer that is made for the model as it is now.
+            for group in training.optimizer.param_groups:
+                group["params"] = [layer.weight if one is old else one for one in group["params"]]
+            return captured
+        return capturing
 
-    def capturing(self, step, batch):
-        captured = capture(self, step, batch)
-        layer = self.layers[-1].mlp.up
-        old, layer.weight = layer.weight, torch.nn.Parameter(layer.weight.detach().clone())
-        # As an optimizer that is made for the model as it is now.
-        for group in self.optimizer.param_groups:
-            group["params"] = [layer.weight if one is old else one for one in group["params"]]
-        return captured
-
-    TorchTraining.capture_callables = capturing
+    replaced("graphproof.subjects.torch_subject", "TorchTraining.capture_callables", replacing)

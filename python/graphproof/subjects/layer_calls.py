@@ -84,14 +84,18 @@ class CallingGpt(ScaledGpt):
         slope, = torch.autograd.grad(loss, self.first, create_graph=True)
         return loss + SLOPE_WEIGHT * slope.square().sum()
 
-    def sample(self, shape: tuple, device: str) -> tuple:
-        """Arguments of a layer for its capture. `shape`: [B, S, H]. The hidden states alone need a
-        gradient."""
-        hidden = torch.randn(shape, device=device, requires_grad=True)
-        if self.calls == "dataclass":
-            return (Unregistered(hidden),)
-        if self.calls != "nested":
-            return (hidden,)
-        offsets = [torch.randn(shape, device=device) for _ in range(2)]
-        gains = [torch.randn((*shape[:2], 1), device=device) for _ in range(2)]
-        return ({"hidden": hidden, "offsets": offsets, "gains": Gains(*gains)},)
+
+def sample(case, shape: tuple) -> tuple:
+    """Arguments of a layer for its capture. `shape`: [B, S, H]. The hidden states alone need a
+    gradient."""
+    def drawn(shape: tuple, needs_gradient: bool = False) -> torch.Tensor:
+        return torch.randn(shape, device=case.device, requires_grad=needs_gradient)
+
+    calls, hidden = case.axis("layer_calls", "plain"), drawn(shape, True)
+    if calls == "dataclass":
+        return (Unregistered(hidden),)
+    if calls != "nested":
+        return (hidden,)
+    per_token = (*shape[:2], 1)
+    return ({"hidden": hidden, "offsets": [drawn(shape), drawn(shape)],
+             "gains": Gains(drawn(per_token), drawn(per_token))},)

@@ -149,9 +149,9 @@ class Compiled(Training):
         # region for detach() alone.
         return loss.detach() if is_traced(self.case) else loss
 
-    def microbatch(self, batch: dict, index: int) -> torch.Tensor:
+    def run_microbatch(self, batch: dict, index: int) -> torch.Tensor:
         if not holds_backward(self.case):
-            return super().microbatch(batch, index)
+            return super().run_microbatch(batch, index)
         traced = torch._dynamo.config.patch(trace_autograd_ops=True) if is_traced(self.case) \
             else contextlib.nullcontext()
         with traced:

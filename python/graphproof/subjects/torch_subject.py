@@ -15,7 +15,7 @@ from graphproof.case import Case
 from graphproof.subject import Captured, Subject
 from graphproof.subjects import decoding
 from graphproof.subjects.gpt import make_batch
-from graphproof.subjects.layer_calls import CallingGpt
+from graphproof.subjects.layer_calls import CallingGpt, sample
 from graphproof.subjects.training import Training, accept_streams_of_accumulators
 from graphproof.subjects.translation import require
 
@@ -30,7 +30,8 @@ class TorchTraining(Training):
 
     def loss_of(self, batch: dict, index: int) -> torch.Tensor:
         loss = super().loss_of(batch, index)
-        return self.model.with_slope(loss) if self.model.calls == "second_derivative" else loss
+        second = self.case.axis("layer_calls", "plain") == "second_derivative"
+        return self.model.with_slope(loss) if second else loss
 
     def capture_callables(self, step, batch: dict) -> Captured:
         accept_streams_of_accumulators()
@@ -41,7 +42,7 @@ class TorchTraining(Training):
         with graphs_made() as graphs, self.autocast():
             # One call makes one pool for all of its graphs.
             for group in self.groups(modules):
-                samples = tuple(self.model.sample(shape, case.device) for _ in group)
+                samples = tuple(sample(case, shape) for _ in group)
                 torch.cuda.make_graphed_callables(tuple(group), samples, warmups,
                                                   allow_unused_input=True)
         update = self.captured_update(graphs)
@@ -64,7 +65,7 @@ class TorchTraining(Training):
             graphs.clear()
             graphed.clear()
 
-        if self.model.calls != "plain":
+        if case.axis("layer_calls", "plain") != "plain":
             self.first_pass(batch, close)
         return Captured(step=replay, close=close, leave=lambda: run_by(before))
 
@@ -96,6 +97,22 @@ class TorchTraining(Training):
         return [f"{name}.{way}" for group in self.groups(names)
                 for way, ordered in (("forward", group), ("backward", group[::-1]))
                 for name in ordered]
+
+
+def capture_in_inference_mode(case: Case) -> torch.cuda.CUDAGraph:
+    """A graph that draws random numbers, as inference in the same process leaves one. As long as it
+    lives, the seed and offset that graphs read from the generator are tensors of inference mode,
+    unless the generator gets another state."""
+    torch.rand(1, device=case.device)
+    graph = torch.cuda.CUDAGraph()
+    with torch.inference_mode(), \
+            torch.cuda.graph(graph, stream=torch.cuda.current_stream(),
+                             capture_error_mode=case.capture_mode):
+        torch.rand(1, device=case.device)
+    if case.earlier_graph == "cloned_state":
+        for generator in torch.cuda.default_generators:
+            generator.graphsafe_set_state(generator.clone_state())
+    return graph
 
 
 @contextlib.contextmanager
@@ -140,6 +157,8 @@ def build(case: Case) -> Subject:
         captured = {name: next(modules) for name in names if name.endswith(".forward")}
     if case.optimizer_graph and case.impl != "manual":
         names = [*names, "optimizer"]
+    earlier = capture_in_inference_mode(case) \
+        if case.graph_arm and case.axis("earlier_graph", "none") != "none" else None
     unobserved = {}
     if case.recompute != "none":
         unobserved["D42.recompute"] = "torch.utils.checkpoint keeps no record of what it recomputes"
@@ -150,6 +169,7 @@ def build(case: Case) -> Subject:
                    unobserved=unobserved, evaluate=training.evaluate,
                    capture_evaluation=training.capture_evaluation, save=training.save,
                    load=training.load, checkpoint=training.checkpoint, restore=training.restore,
+                   close=earlier.reset if earlier is not None else lambda: None,
                    skipped=lambda: int(training.skipped_steps),
                    loss_scale=lambda: training.scaler and training.scaler.get_scale(),
                    used_scale=lambda: float(training.used_scale))
