@@ -26,8 +26,8 @@ constexpr OptionalPackage kOptionalPackages[] = {{"hybrid_ep", "megatron_core", 
 
 /// Its version; "none" if it is not installed, nothing where no subject was asked for.
 std::optional<std::string> version_of(const OptionalPackage& package, const nlohmann::json& stack) {
-  const nlohmann::json::json_pointer place(
-      "/subjects/" + std::string(package.subject) + "/version");
+  const nlohmann::json::json_pointer place("/subjects/" + std::string(package.subject) +
+                                           "/version");
   if (!stack.contains(place)) return std::nullopt;
   const auto text = stack.at(place).get<std::string>();
   const std::size_t at = text.find(package.before);

@@ -200,10 +200,9 @@ TEST(SubjectsTest, TheProfileRunsEverySubjectAtOneAndTwoRanksAndItsRefusals) {
     // with a scale for each block another GPU.
     const std::string precision = line.axes.at("precision");
     const bool newer = precision == "mxfp8" || precision == "nvfp4";
-    EXPECT_EQ(line.skip ? line.skip->verdict.text() : "",
-              newer            ? "skipped.arch"
-              : line.ranks > 2 ? "skipped.gpus"
-                               : "")
+    EXPECT_EQ(line.skip ? line.skip->verdict.text() : "", newer            ? "skipped.arch"
+                                                          : line.ranks > 2 ? "skipped.gpus"
+                                                                           : "")
         << line.name;
     if (line.skip) continue;
     EXPECT_EQ(
@@ -218,11 +217,11 @@ TEST(SubjectsTest, TheProfileRunsEverySubjectAtOneAndTwoRanksAndItsRefusals) {
     EXPECT_EQ(ranks[subject], (std::set<int>{1, 2})) << subject;
   EXPECT_EQ(ranks["fsdp2"], std::set<int>{2});
   // Each rule whose words are known has a row, and no other rule can have one.
-  EXPECT_EQ(rules, (std::set<std::string>{"P001", "P002", "P003", "P004", "P005", "P006", "P007",
-                                          "P008", "R071", "R072", "R073", "R074", "R075", "R078",
-                                          "R079", "R082", "R094", "R095", "R096", "R097", "R098",
-                                          "R099", "R101", "R102", "R116", "R117", "R118", "R247",
-                                          "RN25", "RN47"}));
+  EXPECT_EQ(rules,
+            (std::set<std::string>{"P001", "P002", "P003", "P004", "P005", "P006", "P007", "P008",
+                                   "R071", "R072", "R073", "R074", "R075", "R078", "R079", "R082",
+                                   "R094", "R095", "R096", "R097", "R098", "R099", "R101", "R102",
+                                   "R116", "R117", "R118", "R247", "RN25", "RN47"}));
   for (const Rule& rule : catalogue().rules.rules())
     EXPECT_EQ(rules.contains(rule.id), !rule.says.empty()) << rule.id;
 }

@@ -1,7 +1,10 @@
 """How graphed callables of PyTorch can be called, by torch.cuda.make_graphed_callables itself on the
-stand-in: what equals eager calls, what is refused, and what is taken without a word."""
+stand-in: what equals eager calls, what is refused, and what is taken without a word; and graphs of
+inference ahead of training."""
 
+import types
 import unittest
+from unittest import mock
 
 import torch
 
@@ -53,6 +56,40 @@ class Calls(unittest.TestCase):
         plain, subject = built("plain"), built("second_derivative")
         self.assertGreater(float(subject.step(subject.batch(0)).sum()),
                            float(plain.step(plain.batch(0)).sum()))
+
+
+class EarlierGraphs(unittest.TestCase):
+    def capture(self, graph_arm: bool, earlier: str, refuses: bool = False) -> tuple:
+        """(number of graphs captured when the subject is built, generators whose state was
+        renewed), of a case whose own capture is refused or not."""
+        case = Case(axes_of(f"subject=torch,impl=full_iteration,dropout=true,"
+                            f"earlier_graph={earlier}"), seed=1, device="cpu").of_arm(graph_arm)
+        renewed = []
+        generator = types.SimpleNamespace(clone_state=lambda: "copy",
+                                          graphsafe_set_state=renewed.append)
+        words = refusals()["P008"]
+        with mock.patch.object(torch.cuda, "default_generators", (generator,)), \
+                subject_torch.graphs_made() as graphs:
+            subject = subject_torch.build(case)
+            made = len(graphs)
+            if refuses:
+                with mock.patch.object(stand_in.StandInGraph, "capture_begin",
+                                       side_effect=RuntimeError(words)), \
+                        self.assertRaisesRegex(RuntimeError, words):
+                    subject.capture(subject.step, subject.batch(0))
+            subject.close()
+        return made, renewed
+
+    def test_arms_with_graphs_have_one_and_clone_the_state_if_the_case_says_so(self):
+        for graph_arm, earlier, wanted in ((True, "inference_mode", (1, [])),
+                                           (True, "cloned_state", (1, ["copy"])),
+                                           (False, "inference_mode", (0, [])),
+                                           (True, "none", (0, []))):
+            with self.subTest(graph_arm=graph_arm, earlier=earlier):
+                self.assertEqual(self.capture(graph_arm, earlier), wanted)
+
+    def test_generators_can_be_used_after_a_capture_was_refused(self):
+        self.assertEqual(self.capture(True, "inference_mode", refuses=True), (1, ["copy"]))
 
 
 class Silence(unittest.TestCase):

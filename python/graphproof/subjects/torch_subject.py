@@ -110,9 +110,26 @@ def capture_in_inference_mode(case: Case) -> torch.cuda.CUDAGraph:
                              capture_error_mode=case.capture_mode):
         torch.rand(1, device=case.device)
     if case.earlier_graph == "cloned_state":
-        for generator in torch.cuda.default_generators:
-            generator.graphsafe_set_state(generator.clone_state())
+        renew_generator_states()
     return graph
+
+
+def renew_generator_states() -> None:
+    """Gives each default generator a copy of its state, of which no graph has been captured yet."""
+    for generator in torch.cuda.default_generators:
+        generator.graphsafe_set_state(generator.clone_state())
+
+
+def leaves_generators_usable(capture):
+    """`capture`, after whose refusal the generators can be used again: PyTorch has told them by
+    then that they are being captured, which nothing takes back."""
+    def inside(step, batch: dict) -> Captured:
+        try:
+            return capture(step, batch)
+        except Exception:
+            renew_generator_states()
+            raise
+    return inside
 
 
 @contextlib.contextmanager
@@ -157,8 +174,10 @@ def build(case: Case) -> Subject:
         captured = {name: next(modules) for name in names if name.endswith(".forward")}
     if case.optimizer_graph and case.impl != "manual":
         names = [*names, "optimizer"]
-    earlier = capture_in_inference_mode(case) \
-        if case.graph_arm and case.axis("earlier_graph", "none") != "none" else None
+    earlier = None
+    if case.graph_arm and case.axis("earlier_graph", "none") != "none":
+        earlier = capture_in_inference_mode(case)
+        capture = leaves_generators_usable(capture)
     unobserved = {}
     if case.recompute != "none":
         unobserved["D42.recompute"] = "torch.utils.checkpoint keeps no record of what it recomputes"
@@ -169,7 +188,7 @@ def build(case: Case) -> Subject:
                    unobserved=unobserved, evaluate=training.evaluate,
                    capture_evaluation=training.capture_evaluation, save=training.save,
                    load=training.load, checkpoint=training.checkpoint, restore=training.restore,
-                   close=earlier.reset if earlier is not None else lambda: None,
+                   close=lambda: earlier and earlier.reset(),
                    skipped=lambda: int(training.skipped_steps),
                    loss_scale=lambda: training.scaler and training.scaler.get_scale(),
                    used_scale=lambda: float(training.used_scale))

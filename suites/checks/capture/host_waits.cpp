@@ -44,9 +44,8 @@ record::CheckResult host_waits(Judgement& judgement, const Attempt& attempt) {
          .what = "a step that is to be captured waits for the device",
          .got = steps == 0 ? std::string("no step that was watched") : places(*line),
          .want = concat("no place in ", std::max<std::int64_t>(steps, 1), " eager steps or more"),
-         .why =
-             "a capture refuses the wait; a step that leaves it out of its capture goes on with "
-             "what the host knew then"});
+         .why = "a capture refuses the wait; a step that leaves it out of its capture goes on with "
+                "what the host knew then"});
   }
   return judgement.result(
       concat("none in ", steps, " eager steps on ", attempt.ranks.size(), " ranks"),

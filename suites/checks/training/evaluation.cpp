@@ -34,8 +34,7 @@ struct Evaluated {
 Evaluated evaluated(const Attempt& attempt, const Expected& expected) {
   const bool captured = engines::traits_of(attempt.axes.text("impl")).captures_evaluation;
   // The first batch again, and once more after the last new step of training.
-  const std::int64_t evaluations =
-      expected.evaluations + 1 + (evaluates_later(attempt) ? 1 : 0);
+  const std::int64_t evaluations = expected.evaluations + 1 + (evaluates_later(attempt) ? 1 : 0);
   return {evaluations, captured ? 1 : 0, captured ? evaluations - expected.warmup_steps : 0};
 }
 
