@@ -3,6 +3,7 @@ word (docs/findings/callables-take-other-arguments.md)."""
 
 import torch
 
+from graphproof.arms.arm import Arm
 from graphproof.planted.source import changed, replaced
 
 
@@ -63,15 +64,16 @@ def callable_argument_broadcast() -> None:
 
 
 def callable_parameter_replaced() -> None:
-    def replacing(capture):
-        def capturing(training, step, batch):
-            captured = capture(training, step, batch)
-            layer = training.layers[-1].mlp.up
-            old, layer.weight = layer.weight, torch.nn.Parameter(layer.weight.detach().clone())
-            # As an optimizer that is made for the model as it is now.
-            for group in training.optimizer.param_groups:
-                group["params"] = [layer.weight if one is old else one for one in group["params"]]
-            return captured
-        return capturing
+    capture = Arm._capture
 
-    replaced("graphproof.subjects.torch_subject", "TorchTraining.capture_callables", replacing)
+    def capturing(self, batch):
+        capture(self, batch)
+        layer = self.subject.layers[-1].mlp.up
+        old, new = layer.weight, torch.nn.Parameter(layer.weight.detach().clone())
+        layer.weight, new.grad = new, torch.zeros_like(new)
+        # The optimizer is that of the model as it is now, and so is what is compared.
+        for group in self.subject.optimizer.param_groups:
+            group["params"] = [new if one is old else one for one in group["params"]]
+        self.parameters = [(name, new if one is old else one) for name, one in self.parameters]
+
+    Arm._capture = capturing
