@@ -55,7 +55,8 @@ class LayerCounters:
                     with torch.no_grad():
                         slot.add_(1)
             result = forward(*args, **kwargs)
-            first = next((one for one in tree_leaves(result) if isinstance(one, torch.Tensor)), None)
+            tensors = (one for one in tree_leaves(result) if isinstance(one, torch.Tensor))
+            first = next(tensors, None)
             if not again and first is not None and first.requires_grad:
                 first.register_hook(lambda gradient: self._ran_backward(runs))
             return result

@@ -1,5 +1,5 @@
-"""Axis layer_calls: how the model of subject torch calls its layers, which its graphs can be made of
-(torch.cuda.make_graphed_callables), and what its step asks of them.
+"""Axis layer_calls: how the model of subject torch calls its layers, of which graphs can be made by
+torch.cuda.make_graphed_callables, and what its step asks of them.
 
 Letters: B sequences of a microbatch, S tokens of a sequence, H hidden size.
 """

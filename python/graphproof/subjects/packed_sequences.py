@@ -1,5 +1,5 @@
-"""Packed sequences for Megatron-Core: documents of other lengths in each microbatch, one after another
-in one row of fixed length, and padding after the last one.
+"""Packed sequences for Megatron-Core: documents of other lengths in each microbatch, one after
+another in one row of fixed length, and padding after the last one.
 
 Letters: S tokens of the row, D segments, which are the documents and the padding.
 """

@@ -32,8 +32,8 @@ def accept_streams_of_accumulators() -> None:
 
 
 def optimizer_of(case: Case, model: nn.Module) -> torch.optim.Optimizer:
-    """The optimizer of torch.optim or of APEX that the case asks for. A captured one has its learning rate in
-    a tensor, because a number would be frozen at the capture."""
+    """The optimizer of torch.optim or of APEX that the case asks for. A captured one has its
+    learning rate in a tensor, because a number would be frozen at the capture."""
     captured = case.impl == "manual" or case.optimizer_graph
     matrices = [p for p in model.parameters() if p.dim() > 1]
     others = [p for p in model.parameters() if p.dim() <= 1]
