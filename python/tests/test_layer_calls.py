@@ -1,6 +1,6 @@
 """How graphed callables of PyTorch can be called, by torch.cuda.make_graphed_callables itself on
-the stand-in: what equals eager calls, what is refused, and what is taken without a word; and graphs of
-inference ahead of training."""
+the stand-in: what equals eager calls, what is refused, and what is taken without a word; and graphs
+of inference ahead of training."""
 
 import types
 import unittest
