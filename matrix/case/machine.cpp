@@ -13,7 +13,28 @@ constexpr std::pair<std::string_view, VariableType> kVariables[] = {
     {"minutes", VariableType::integer},       {"sm", VariableType::integer},
     {"torch_version", VariableType::version}, {"nccl_version", VariableType::version},
     {"cuda_version", VariableType::version},  {"driver", VariableType::version},
-    {"te_version", VariableType::version},    {"compute_sanitizer", VariableType::version}};
+    {"te_version", VariableType::version},    {"compute_sanitizer", VariableType::version},
+    {"hybrid_ep", VariableType::version},     {"apex", VariableType::version}};
+
+/// Packages that only some cases of a subject need: the variable, the subject, and what its state
+/// has ahead of the version, as "torch 2.11.0, megatron-core 0.19.2, hybrid-ep 1.2.1".
+struct OptionalPackage {
+  std::string_view variable, subject, before;
+};
+constexpr OptionalPackage kOptionalPackages[] = {{"hybrid_ep", "megatron_core", "hybrid-ep "},
+                                                 {"apex", "torch", "apex "}};
+
+/// Its version; "none" if it is not installed, nothing where no subject was asked for.
+std::optional<std::string> version_of(const OptionalPackage& package, const nlohmann::json& stack) {
+  const nlohmann::json::json_pointer place("/subjects/" + std::string(package.subject) +
+                                           "/version");
+  if (!stack.contains(place)) return std::nullopt;
+  const auto text = stack.at(place).get<std::string>();
+  const std::size_t at = text.find(package.before);
+  if (at == std::string::npos) return "none";
+  const std::string rest = text.substr(at + package.before.size());
+  return rest.substr(0, rest.find(','));
+}
 
 }  // namespace
 
@@ -25,6 +46,9 @@ std::map<std::string, std::string> stack_variables(const nlohmann::json& stack) 
     if (found == stack.end() || found->is_null()) continue;
     variables[std::string(name)] = found->is_string() ? found->get<std::string>() : found->dump();
   }
+  for (const OptionalPackage& package : kOptionalPackages)
+    if (const auto version = version_of(package, stack))
+      variables[std::string(package.variable)] = *version;
   return variables;
 }
 

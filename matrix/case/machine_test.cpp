@@ -15,6 +15,19 @@ TEST(MachineTest, StackVariablesComeFromTheFingerprint) {
                        {"torch_version", "2.11.0"}, {"cuda_version", "none"}, {"sm", "90"}}));
 }
 
+TEST(MachineTest, APackageThatASubjectCanDoWithoutIsInItsState) {
+  const auto of = [](const char* version) {
+    return stack_variables({{"subjects", {{"megatron_core", {{"version", version}}}}}});
+  };
+  using Variables = std::map<std::string, std::string>;
+  EXPECT_EQ(of("megatron-core 0.19.2, hybrid-ep 1.2.1+9e7ec5c, torch 2.11.0"),
+            (Variables{{"hybrid_ep", "1.2.1+9e7ec5c"}}));
+  EXPECT_EQ(of("torch 2.11.0, megatron-core 0.19.2"), (Variables{{"hybrid_ep", "none"}}));
+  EXPECT_EQ(stack_variables({{"subjects", {{"torch", {{"version", "torch 2.11.0, apex 0.1"}}}}}}),
+            (Variables{{"apex", "0.1"}}));
+  EXPECT_EQ(stack_variables({{"subjects", nlohmann::json::object()}}), Variables{});
+}
+
 TEST(MachineTest, MissingIsUnknownAndNoneIsAbsent) {
   const Machine machine{
       .device = "cuda",

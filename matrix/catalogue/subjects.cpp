@@ -112,11 +112,13 @@ SubjectTable SubjectTable::parse(const Document& document, const AxisTable& axes
                              "say what it means, or why the subject has no such choice");
       }
   for (const Located& row : root.at("needs").items()) {
-    row.expect_keys({"subjects", "require", "missing"}, {});
-    Capability need{.subjects = {},
-                    .require = Expression::condition(row.at("require").string(), scope,
-                                                     row.at("require").origin()),
-                    .missing = row.at("missing").string()};
+    row.expect_keys({"subjects", "require", "missing"}, {"of_architecture"});
+    Capability need{
+        .subjects = {},
+        .require =
+            Expression::condition(row.at("require").string(), scope, row.at("require").origin()),
+        .missing = row.at("missing").string(),
+        .of_architecture = row.has("of_architecture") && row.at("of_architecture").boolean()};
     for (const Located& name : row.at("subjects").items())
       need.subjects.push_back(subject_at(name.string(), name.place()).name);
     table.capabilities_.push_back(need);

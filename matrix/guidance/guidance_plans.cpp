@@ -10,7 +10,10 @@ constexpr int kSlots = 4;  // room for the layouts of the shipped profiles
 Machine machine_with(const std::string& device) {
   return {.device = device,
           .slots = kSlots,
-          .stack = {{"torch_version", "2.11.0"}, {"sm", device == "cuda" ? "90" : "0"}}};
+          .stack = {{"torch_version", "2.11.0"},
+                    {"sm", device == "cuda" ? "100" : "0"},
+                    {"hybrid_ep", device == "cuda" ? "1.2.1" : "none"},
+                    {"apex", device == "cuda" ? "0.1" : "none"}}};
 }
 
 }  // namespace

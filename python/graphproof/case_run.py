@@ -91,6 +91,8 @@ def write_unobserved(scope, device, arm: Arm, case: Case) -> None:
     if unknown_update(subject.optimizer):
         checks["D04.learning_rate"] = checks["D04.optimizer_step"] = \
             unknown_update(subject.optimizer)
+    if case.graphs and arm.waits is None:
+        checks["D87.host_waits"] = "the subject does not say which calls its graphs are captured of"
     checks.update(subject.unobserved)
     for check, why in sorted(checks.items()):
         scope.write("unobserved", check=check, why=why)

@@ -12,7 +12,7 @@ import threading
 from graphproof.message import Error
 
 SCHEMA = "graphproof-evidence/1"
-REVISION = 11
+REVISION = 22
 
 
 def file_name(rank: int) -> str:

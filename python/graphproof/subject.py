@@ -53,6 +53,8 @@ class Subject:
     optimizer  -- an optimizer of torch.optim, or None for inference.
     layers     -- the modules whose forward passes are counted: as many as axis `layers` says.
     capture    -- capture(step, batch) -> Captured, or None for one graph of the whole step.
+    captured_calls -- the names of the functions whose calls in a step are what capture() captures,
+                  if it is not None: waits for the device in them are told ahead of the capture.
     graphs     -- the names of the graphs in the order of their capture, if it is not None.
     captured_modules -- for each graph the module that it captures on its own, or None.
     generators -- generators() -> {name: torch.Generator} of the device, besides the default one,
@@ -94,6 +96,7 @@ class Subject:
     optimizer: torch.optim.Optimizer | None = None
     layers: Sequence[torch.nn.Module] = ()
     capture: Callable | None = None
+    captured_calls: Sequence[str] = ()
     graphs: Sequence[str] = ("training",)
     captured_modules: dict = field(default_factory=dict)
     generators: Callable = dict

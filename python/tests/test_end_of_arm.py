@@ -170,7 +170,7 @@ class Iterations(unittest.TestCase):
         case = Case(axes_of("subject=megatron_core,impl=full_iteration"), seed=1)
         training = types.SimpleNamespace(
             case=case.of_arm(True), chunks=[nn.Linear(1, 1)],
-            forward_backward=types.SimpleNamespace(reset_cuda_graph=lambda: done.append("graph")))
+            wrapper=types.SimpleNamespace(reset_cuda_graph=lambda: done.append("graph")))
         modules = {**packages(), "megatron.core": types.SimpleNamespace(full_cuda_graph=whole)}
         with mock.patch.dict(sys.modules, modules), mock.patch("torch.cuda.synchronize"):
             megatron.MegatronTraining.close(training)

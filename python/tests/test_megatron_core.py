@@ -20,6 +20,7 @@ from graphproof.subjects import megatron_core_checkpoint as checkpoint
 from graphproof.subjects import megatron_core_config as translated
 from graphproof.subjects import megatron_core_inference as inference
 from graphproof.subjects import megatron_core_subject as megatron
+from graphproof.subjects import packed_sequences
 from graphproof.world import World
 from judged_batch import LIMITS, axes_of
 
@@ -205,6 +206,37 @@ class Layers(unittest.TestCase):
                                                 autocast_dtype=torch.bfloat16)
         with self.assertRaisesRegex(Error, "no region of autocast"):
             training._forward(iter([{}]), None)
+
+
+class Packing(unittest.TestCase):
+    def batch(self, seed: int) -> dict:
+        generator = torch.Generator().manual_seed(seed)
+        return packed_sequences.packed(torch.arange(65).unsqueeze(0), generator)
+
+    def test_documents_follow_one_another_and_padding_follows_them(self):
+        for seed in range(20):
+            one = self.batch(seed)
+            begins = one["cu_seqlens"].tolist()
+            with self.subTest(seed=seed):
+                self.assertEqual((begins[0], begins[-1]), (0, 64))
+                self.assertEqual(len(begins), packed_sequences.DOCUMENTS + 2)
+                lengths = [end - begin for begin, end in zip(begins, begins[1:])]
+                self.assertTrue(all(lengths), begins)
+                self.assertEqual(one["position_ids"][0].tolist(),
+                                 [place for length in lengths for place in range(length)])
+                self.assertEqual(one["labels"][0].tolist(), list(range(1, 65)))
+
+    def test_neither_padding_nor_the_next_document_is_part_of_the_loss(self):
+        one = self.batch(3)
+        begins = one["cu_seqlens"].tolist()
+        masked = [place for place, kept in enumerate(one["loss_mask"][0].tolist()) if not kept]
+        self.assertEqual(masked, sorted({*(begin - 1 for begin in begins[1:-1]),
+                                         *range(begins[-2], 64)}))
+
+    def test_lengths_differ_from_microbatch_to_microbatch_and_their_number_does_not(self):
+        lengths = {tuple(self.batch(seed)["cu_seqlens"].tolist()) for seed in range(5)}
+        self.assertEqual(len(lengths), 5)
+        self.assertEqual({len(one) for one in lengths}, {packed_sequences.DOCUMENTS + 2})
 
 
 class Decoding(unittest.TestCase):

@@ -20,7 +20,7 @@ FOLDERS = {
 TOP = {"case_run", "rank"}
 # Packages that a module may import: the standard library and these.
 PACKAGES = {"torch", "graphproof"}
-SUBJECT_PACKAGES = {"megatron", "transformer_engine"}
+SUBJECT_PACKAGES = {"apex", "megatron", "transformer_engine"}
 
 
 def modules() -> list:

@@ -103,6 +103,16 @@ class Translation(unittest.TestCase):
             ("model=moe,experts=4,layer_spec=transformer_engine", {"moe_grouped_gemm": True}),
             ("precision=fp8_current", {"fp8": "hybrid", "fp8_recipe": "tensorwise", "bf16": True,
                                        "first_last_layers_bf16": False}),
+            ("precision=mxfp8", {"fp8": "e4m3", "fp8_recipe": "mxfp8", "fp4": None}),
+            ("precision=nvfp4", {"fp4": "e2m1", "fp4_recipe": "nvfp4", "fp8": None, "bf16": True}),
+            ("impl=full_iteration,pool=per_graph", {"cuda_graph_use_single_mempool": False}),
+            ("impl=full_iteration", {"cuda_graph_use_single_mempool": True,
+                                     "use_transformer_engine_op_fuser": None}),
+            ("op_fuser=true", {"use_transformer_engine_op_fuser": True}),
+            ("model=moe,experts=4,dispatcher=flex,dispatch=paged_stash",
+             {"moe_token_dispatcher_type": "flex", "moe_flex_dispatcher_backend": "hybridep",
+              "moe_router_dtype": "fp32", "moe_paged_stash": True,
+              "moe_expert_rank_capacity_factor": 2.0, "use_transformer_engine_op_fuser": True}),
             ("precision=fp8_current,first_last_layers_bf16=true", {"first_last_layers_bf16": True}),
             ("model=moe,experts=4,router_score_correction=true",
              {"moe_router_score_function": "sigmoid", "moe_router_enable_expert_bias": True}),
@@ -134,7 +144,9 @@ class Translation(unittest.TestCase):
         for name in ("impl=local,dropout=true", "pp=2,vpp=2,layers=4,microbatch_group=4",
                      "model=moe,experts=4,topk=2,dispatcher=alltoall,dispatch=drop_and_pad",
                      "precision=fp8_delayed,recompute=full(uniform,1)", "cp=2",
-                     "mtp_num_layers=1,autocast=bf16",
+                     "mtp_num_layers=1,autocast=bf16", "precision=nvfp4", "op_fuser=true",
+                     "impl=full_iteration,pool=per_graph",
+                     "model=moe,experts=4,topk=2,dispatcher=flex,dispatch=paged_stash",
                      "impl=local,schedule=decode,inference_scope=block"):
             unknown = set(translated.config_of(Case(axes_of(name), seed=1))) - set(fields)
             self.assertEqual(unknown, set(), name)

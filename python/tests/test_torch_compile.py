@@ -27,6 +27,30 @@ def built(name: str):
         return compiled.build(case_of(name))
 
 
+class Regions:
+    """What torch.compile hands to the code generator of the compiler, which is left out."""
+
+    def __init__(self):
+        self.kinds, self.moving = [], []  # moving: changed inputs that are not static ones
+        self._compile = torch.compile
+
+    def compile(self, code, options, **more):
+        return self._compile(code, backend=self._backend, **more)
+
+    def _backend(self, module, inputs):
+        from torch._inductor.compile_fx import compile_fx
+        return compile_fx(module, inputs, inner_compile=self._note)
+
+    def _note(self, module, inputs, static_input_idxs=(), is_backward=False, is_inference=False,
+              **_):
+        self.kinds.append("backward" if is_backward else "both" if is_inference else "forward")
+        placeholders = [node for node in module.graph.nodes if node.op == "placeholder"]
+        changed = [placeholders.index(node.args[0]) for node in module.graph.nodes
+                   if node.target is torch.ops.aten.copy_.default]
+        self.moving += [placeholders[at].name for at in changed if at not in static_input_idxs]
+        return module
+
+
 class Code(unittest.TestCase):
     def test_the_scalar_of_the_host_is_added_to_the_loss_of_its_step(self):
         plain, moved = built("compiled_code=plain"), built("compiled_code=host_scalar")
@@ -59,11 +83,29 @@ class Code(unittest.TestCase):
 
     def test_a_step_launches_a_forward_and_a_backward_graph_of_each_region(self):
         for name, wanted in (("microbatches=2", 4), ("compiled_code=outputs_fed_back", 2),
-                             ("compiled_code=graph_break,microbatches=3", 12)):
+                             ("compiled_code=graph_break,microbatches=3", 12),
+                             ("compiled_code=backward,microbatches=3", 6),
+                             ("compiled_code=backward_traced,microbatches=3", 3)):
             training = compiled.Compiled.__new__(compiled.Compiled)
             training.case = case_of(name)
             training.model = compiled.CompiledGpt(training.case)
             self.assertEqual(training.launches_of_a_step(), wanted, name)
+
+    def test_code_with_its_backward_pass_computes_what_the_plain_one_does(self):
+        computed = {}
+        for kind, graphs in (("plain", ["forward", "backward"]),
+                             ("backward", ["forward", "backward"]), ("backward_traced", ["both"])):
+            torch._dynamo.reset()
+            torch.manual_seed(3)
+            regions = Regions()
+            with mock.patch.object(torch, "compile", regions.compile):
+                subject = compiled.build(case_of(f"microbatches=2,compiled_code={kind}"))
+                computed[kind] = [subject.step(subject.batch(step)).tolist() for step in range(3)]
+            with self.subTest(kind=kind):
+                self.assertEqual(computed[kind], computed["plain"])
+                self.assertEqual(regions.kinds, graphs)
+                # What a graph changes besides has to stay where it is, or the compiler gives it up.
+                self.assertEqual(regions.moving, [])
 
     def test_graphs_of_other_codes_are_refused_where_nothing_is_built(self):
         with self.assertRaisesRegex(Error, "axis compiled_code.*got graph_break; want plain"):

@@ -1,5 +1,6 @@
 """One arm of a case: a subject built anew, its graphs, and the evidence of each step."""
 
+import contextlib
 import math
 import random
 import sys
@@ -10,6 +11,7 @@ import torch
 
 from graphproof import checkpoint, phase
 from graphproof.arms.counting import DropoutMasks, LayerCounters
+from graphproof.arms.host_waits import HostWaits
 from graphproof.arms.observer import ArmObserver
 from graphproof.case import Case
 from graphproof.comparison import compare
@@ -82,6 +84,7 @@ class Arm:
         self.parts, self.name, self.graphs, self.free = parts, name, graphs, free
         seed = parts.case.seed if seed is None else seed
         self.index = self.fallbacks = self.eager_steps = 0
+        self.waits = None  # HostWaits, in arms whose waits for the device are told
         self.closes = []  # what drops graphs that are not of the captured step
         self.captured = self._losses = self._handed = None
         self._registered = {}
@@ -255,8 +258,21 @@ class Arm:
         """The losses of a step that the caller ran by itself, for outputs()."""
         self._losses = losses.detach().reshape(-1).clone()
 
+    def watch_waits(self) -> None:
+        """Has the eager steps from now on tell where they wait for the device. Nothing to tell if
+        the subject captures without saying what."""
+        subject = self.subject
+        if subject.capture is None or subject.captured_calls:
+            self.waits = HostWaits(self.parts.device,
+                                   subject.captured_calls if subject.capture else None)
+
+    def write_waits(self) -> None:
+        if self.waits is not None:
+            self.parts.scope.write("host_waits", arm=self.name, **self.waits.line())
+
     def _step(self, batch):
-        losses = (self.captured.step if self.captured else self.subject.step)(batch)
+        with self.waits.watched() if self.waits else contextlib.nullcontext():
+            losses = (self.captured.step if self.captured else self.subject.step)(batch)
         if not isinstance(losses, torch.Tensor):
             raise Error(f"step {self.index} of the subject", type(losses).__name__,
                         "a tensor with one loss for each microbatch",

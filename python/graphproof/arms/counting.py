@@ -5,6 +5,7 @@ A counter is a tensor that the layer's forward adds one to, so that a replay cou
 
 import torch
 import torch.nn.functional as F
+from torch.utils._pytree import tree_leaves
 
 
 def in_backward() -> bool:
@@ -54,8 +55,9 @@ class LayerCounters:
                     with torch.no_grad():
                         slot.add_(1)
             result = forward(*args, **kwargs)
-            first = result[0] if isinstance(result, (tuple, list)) else result
-            if not again and isinstance(first, torch.Tensor) and first.requires_grad:
+            tensors = (one for one in tree_leaves(result) if isinstance(one, torch.Tensor))
+            first = next(tensors, None)
+            if not again and first is not None and first.requires_grad:
                 first.register_hook(lambda gradient: self._ran_backward(runs))
             return result
 

@@ -51,13 +51,17 @@ class _Delays:
 
 
 def run_eager(parts: Parts, inputs: list, arm: Arm) -> History:
-    """eager_a, whose results solo_eager must repeat."""
+    """eager_a, whose results solo_eager must repeat. It tells where its steps wait for the device
+    from the number on that the first captured step has: earlier ones may, to set things up."""
     delays, history = _Delays(parts, EAGER_DELAY_MS), History()
     for step in range(parts.case.steps):
         if step in DELAYED_EAGER_STEPS:
             delays.before(step, DELAYED_EAGER_STEPS[step])
+        if parts.case.graphs and step == max(1, parts.case.warmup_steps):
+            arm.watch_waits()
         history.add(arm.run(step, inputs[step]))
     delays.write(arm.name)
+    arm.write_waits()
     return history
 
 

@@ -3,10 +3,12 @@
 Whatever PyTorch does not offer is asked of the driver by ctypes, so that no compiler is needed.
 """
 
+import contextlib
 import ctypes
 import gc
 import os
 import re
+import warnings
 
 import torch
 
@@ -15,6 +17,8 @@ from graphproof.device.cuda_nodes import census_of
 
 # Streams of PyTorch's pool, which hands them out in turn.
 POOL_STREAMS = 32
+# What PyTorch says where the host waits (c10/cuda/CUDAFunctions.cpp, warn_or_error_on_sync).
+WAIT_WARNING = "called a synchronizing CUDA operation"
 BYTE_OF_NAN = 0xFF  # in every floating type all bits set are a NaN
 
 
@@ -120,6 +124,28 @@ class CudaDevice:
                     torch.cuda._sleep(cycles)
                 delayed += 1
         return delayed
+
+    @contextlib.contextmanager
+    def waits_told(self, note):
+        """A region in which note() is called where the host waits for the device, as far as PyTorch
+        can tell: in calls of its own, such as item() and copies to the host."""
+        before, show = torch.cuda.get_sync_debug_mode(), warnings.showwarning
+
+        def told(message, *args, **kwargs):
+            if WAIT_WARNING in str(message):
+                note()
+            else:
+                show(message, *args, **kwargs)
+
+        with warnings.catch_warnings():
+            # This one each time; Python shows a warning of one place once.
+            warnings.filterwarnings("always", message=f".*{WAIT_WARNING}")
+            warnings.showwarning = told
+            torch.cuda.set_sync_debug_mode("warn")
+            try:
+                yield
+            finally:
+                torch.cuda.set_sync_debug_mode(before)
 
     def mark(self, earlier=None):
         """A mark behind all work of the current stream so far: query() says whether that has ended,

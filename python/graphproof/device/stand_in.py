@@ -35,6 +35,19 @@ class CaptureRefused(RuntimeError):
         self.error_code = CAPTURE_REFUSED
 
 
+class HostOperators(TorchDispatchMode):
+    """Runs operators, and calls note() for those for which a host would wait for a device."""
+
+    def __init__(self, note):
+        super().__init__()
+        self._note = note
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        if function._schema.name.removeprefix("aten::") in HOST_OPERATORS:
+            self._note()
+        return function(*args, **(kwargs or {}))
+
+
 class _External:
     """A tensor over memory that the graph does not own."""
 

@@ -134,3 +134,14 @@ def memory_pinned_by_another_thread() -> None:
         loader.join()
 
     base.capture_begin = capture_begin
+
+
+def loss_read_on_host() -> None:
+    backward = torch.Tensor.backward
+
+    def reading(self, *args, **kwargs):
+        if not _capturing():
+            self.item()
+        return backward(self, *args, **kwargs)
+
+    torch.Tensor.backward = reading

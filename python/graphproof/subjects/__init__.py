@@ -3,8 +3,10 @@
 Nothing here imports torch: `python -m graphproof.subjects --json` answers in a moment.
 """
 
+import contextlib
 import importlib
 import importlib.metadata
+import importlib.util
 import json
 import os
 import re
@@ -56,9 +58,28 @@ def available(subject: str, version_of: Callable = importlib.metadata.version) -
             problems.append(f"{package} {version} is too "
                             f"{'old' if _key(version) < _key(first) else 'new'}; want {first} or "
                             f"newer, below {beyond}")
+    shown = {**found, **optional_packages(subject)}
     return {"available": not problems, "why": "; ".join(problems),
-            "version": ", ".join(f"{package} {version}" for package, version in found.items()),
-            "packages": found}
+            "version": ", ".join(f"{package} {version}" for package, version in shown.items()),
+            "packages": shown}
+
+
+def optional_packages(subject: str) -> dict:
+    """package -> version of what only some cases of a subject need. Nothing is imported: HybridEP
+    is a part of DeepEP's package, of one branch alone, and has a file there."""
+    found = {}
+    with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+        if subject == "torch":
+            found["apex"] = importlib.metadata.version("apex")
+        if subject == "megatron_core" and _has_file("deep_ep", "hybrid_ep_buffer.py"):
+            found["hybrid-ep"] = importlib.metadata.version("deep_ep")
+    return found
+
+
+def _has_file(package: str, file: str) -> bool:
+    found = importlib.util.find_spec(package)
+    folders = found.submodule_search_locations or () if found else ()
+    return any(os.path.exists(os.path.join(folder, file)) for folder in folders)
 
 
 def builder(subject: str, script: str | None = None) -> Callable:

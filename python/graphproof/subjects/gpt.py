@@ -108,10 +108,13 @@ class Gpt(nn.Module):
         self.checkpointed = {"use_reentrant": case.axis("checkpoint", "") == "reentrant",
                              "preserve_rng_state": bool(case.dropout)}
         self.tokens = nn.Embedding(case.vocab, case.hidden)
-        self.layers = nn.ModuleList(Layer(case, dropout, self.run_part)
+        self.layers = nn.ModuleList(self.layer_class()(case, dropout, self.run_part)
                                     for _ in range(case.layers))
         self.norm = norm_of(case, case.hidden)
         self.head = nn.Linear(case.hidden, case.vocab, bias=False)
+
+    def layer_class(self) -> type:
+        return Layer
 
     def run_part(self, part: str, module: nn.Module, x: torch.Tensor) -> torch.Tensor:
         return checkpoint(module, x, **self.checkpointed) if part in self.parts else module(x)
@@ -119,11 +122,19 @@ class Gpt(nn.Module):
     def forward(self, tokens: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
         """tokens and labels [B, S] int64, where S may be shorter than seq_length; returns the mean
         loss of the tokens that have a label, a scalar in fp32."""
-        x = self.tokens(tokens)
+        x = self.embedded(tokens)
         for index, layer in enumerate(self.layers):
             x = checkpoint(layer, x, **self.checkpointed) if index < self.whole_layers \
-                else layer(x)
+                else self.run_layer(layer, x)
         return F.cross_entropy(self.logits(x).flatten(0, 1), labels.flatten())
+
+    def embedded(self, tokens: torch.Tensor) -> torch.Tensor:
+        """tokens [B, S] int64; returns [B, S, H]."""
+        return self.tokens(tokens)
+
+    def run_layer(self, layer: Layer, x: torch.Tensor) -> torch.Tensor:
+        """[B, S, H]."""
+        return layer(x)
 
     def logits(self, x: torch.Tensor) -> torch.Tensor:
         """x [B, S, H]; returns [B, S, vocabulary] in fp32."""

@@ -10,7 +10,11 @@ from graphproof.case import Case
 from graphproof.subjects.gpt import DROPOUT
 
 AMAX_HISTORY = 4  # steps; short, so that scales move within the steps of a case
-RECIPES = {"fp8_delayed": "delayed", "fp8_current": "tensorwise"}
+# precision -> the recipe of FP8 and the format of its numbers.
+RECIPES = {"fp8_delayed": ("delayed", "hybrid"), "fp8_current": ("tensorwise", "hybrid"),
+           "mxfp8": ("mxfp8", "e4m3")}
+# Of the tokens that ranks get if all experts have the same load; every rank has room for all.
+STASH_CAPACITY = 2.0
 AUX_LOSS, Z_LOSS = 1e-2, 1e-3
 WEIGHT_DECAY, CLIPPED_NORM = 0.01, 1.0
 BUCKET_ELEMENTS = 1 << 14  # less than a layer of the default model has
@@ -19,6 +23,22 @@ BUCKET_ELEMENTS = 1 << 14  # less than a layer of the default model has
 def is_bf16(case: Case) -> bool:
     """FP8 keeps everything else in bf16."""
     return case.precision != "fp32"
+
+
+def is_quantized(case: Case) -> bool:
+    """Whether Transformer Engine computes products in 8 or 4 bits."""
+    return case.precision in RECIPES or case.precision == "nvfp4"
+
+
+def quantization_of(case: Case) -> dict:
+    if case.precision == "nvfp4":
+        return {"fp4": "e2m1", "fp4_recipe": "nvfp4"}
+    if case.precision not in RECIPES:
+        return {}
+    recipe, numbers = RECIPES[case.precision]
+    return {"fp8": numbers, "fp8_recipe": recipe, "fp8_amax_history_len": AMAX_HISTORY,
+            "fp8_amax_compute_algo": "max",
+            "first_last_layers_bf16": bool(case.first_last_layers_bf16)}
 
 
 def graphs_of(case: Case) -> dict:
@@ -33,6 +53,8 @@ def graphs_of(case: Case) -> dict:
     passes = 0 if case.impl == "local" and case.dropout else case.warmup_steps
     settings = {"cuda_graph_impl": case.impl, "cuda_graph_modules": list(case.modules),
                 "cuda_graph_warmup_steps": passes}
+    if case.impl == "full_iteration":
+        settings["cuda_graph_use_single_mempool"] = case.pool == "single"
     if case.axis("inference_scope", "none") != "none":
         settings["inference_cuda_graph_scope"] = case.inference_scope
     return settings
@@ -81,6 +103,11 @@ def experts_of(case: Case) -> dict:
         settings.update(moe_router_score_function="sigmoid", moe_router_enable_expert_bias=True)
     if case.shared_expert:
         settings["moe_shared_expert_intermediate_size"] = ffn_of(case)
+    if case.dispatcher == "flex":
+        # Of its libraries the one whose kernels can be captured; it takes probabilities in fp32.
+        settings.update(moe_flex_dispatcher_backend="hybridep", moe_router_dtype="fp32")
+    if case.dispatch == "paged_stash":
+        settings.update(moe_paged_stash=True, moe_expert_rank_capacity_factor=STASH_CAPACITY)
     if case.dispatch == "drop_and_pad":
         settings.update(moe_expert_capacity_factor=1.0, moe_pad_expert_input_to_capacity=True)
     return settings
@@ -114,10 +141,19 @@ def autocast_of(case: Case) -> dict:
     return {"enable_autocast": True, "autocast_dtype": torch.bfloat16}
 
 
+def fuses_operations(case: Case) -> bool:
+    """Whether MLP and experts are made of Transformer Engine's operations, which it fuses. The
+    paged stash needs it."""
+    return bool(case.axis("op_fuser", False)) or case.dispatch == "paged_stash"
+
+
 def layers_of(case: Case) -> dict:
     """The arguments of the functions that return the specification of a layer."""
-    return {"num_experts": case.experts or None, "moe_grouped_gemm": grouped(case),
-            "multi_latent_attention": has_latents(case), "qk_layernorm": has_latents(case)}
+    arguments = {"num_experts": case.experts or None, "moe_grouped_gemm": grouped(case),
+                 "multi_latent_attention": has_latents(case), "qk_layernorm": has_latents(case)}
+    if fuses_operations(case) and case.experts == 0:
+        arguments["use_te_op_fuser"] = True  # experts read it from the configuration
+    return arguments
 
 
 def ffn_of(case: Case) -> int:
@@ -144,8 +180,10 @@ def config_of(case: Case) -> dict:
         "overlap_moe_expert_parallel_comm": bool(case.overlap_ep_comm),
         "use_cpu_initialization": False, "use_te_rng_tracker": te_generators(case),
         **graphs_of(case), **recompute_of(case), **experts_of(case), **latents_of(case),
-        **autocast_of(case),
+        **autocast_of(case), **quantization_of(case),
     }
+    if fuses_operations(case):
+        settings["use_transformer_engine_op_fuser"] = True
     if predictions(case):
         settings["mtp_num_layers"] = predictions(case)
     if case.kv_groups:
@@ -161,10 +199,6 @@ def config_of(case: Case) -> dict:
             settings["microbatch_group_size_per_vp_stage"] = case.microbatch_group
     if case.pp > 1:
         settings["batch_p2p_sync"] = False  # its device-wide wait cannot be captured
-    if case.precision in RECIPES:
-        settings.update(fp8="hybrid", fp8_recipe=RECIPES[case.precision],
-                        fp8_amax_history_len=AMAX_HISTORY, fp8_amax_compute_algo="max",
-                        first_last_layers_bf16=bool(case.first_last_layers_bf16))
     return settings
 
 

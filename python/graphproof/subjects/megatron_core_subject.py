@@ -22,6 +22,7 @@ from graphproof.subject import Captured, Subject, gradient_of
 from graphproof.subjects import megatron_core_checkpoint as checkpoint
 from graphproof.subjects import megatron_core_config as translated
 from graphproof.subjects.fp8_state import Fp8State, forget_fp8_state
+from graphproof.subjects.packed_sequences import packed, parameters_of
 from graphproof.subjects.training import accept_streams_of_accumulators
 from graphproof.subjects.translation import require
 
@@ -167,11 +168,16 @@ class MegatronTraining(MegatronModel):
         self.config.grad_scale_func = self.optimizer.scale_loss
         if case.overlap_grad_reduce:
             self._reduce_in_the_last_microbatch()
-        self.forward_backward = get_forward_backward_func()
+        self.forward_backward = self.wrapper = get_forward_backward_func()
         if case.graph_arm and case.impl == "full_iteration":
-            self.forward_backward = full_cuda_graph.FullCudaGraphWrapper(
+            self.forward_backward = self.wrapper = full_cuda_graph.FullCudaGraphWrapper(
                 self.forward_backward, cuda_graph_warmup_steps=case.warmup_steps,
                 use_single_mempool=self.config.cuda_graph_use_single_mempool)
+        if case.dispatch == "paged_stash":
+            from megatron.core.transformer.moe.paged_stash import PagedStashRunner
+            # It runs a step again whose tokens found no room, as the training loop has it.
+            self.forward_backward = PagedStashRunner(self.config, False, self.chunks,
+                                                     self.optimizer, self.forward_backward)
         self.helper = None
 
     def _wrapped(self, chunks: list) -> list:
@@ -213,14 +219,18 @@ class MegatronTraining(MegatronModel):
     def batch(self, step: int) -> list:
         """The inputs of a step: one dictionary for each microbatch, the same on all ranks of a
         data parallel replica, of which a context parallel rank gets its part. [B, S] int64, masks
-        included."""
+        included; with axis packed the inputs that packed() returns, [1, S]."""
         from megatron.core import parallel_state
         from megatron.core.utils import get_batch_on_this_cp_rank
         case = self.case
         generator = torch.Generator().manual_seed(
             case.seed * 1_000_003 + step * 1009 + parallel_state.get_data_parallel_rank())
         shape = (case.microbatches, case.microbatch_size, case.seq_length + 1)
-        drawn = torch.randint(0, case.vocab, shape, generator=generator).cuda()
+        drawn = torch.randint(0, case.vocab, shape, generator=generator)
+        if case.packed:
+            return [{name: part.cuda() for name, part in packed(one, generator).items()}
+                    for one in drawn]
+        drawn = drawn.cuda()
         positions = torch.arange(case.seq_length, device="cuda").expand(case.microbatch_size, -1)
         later = torch.ones(case.seq_length, case.seq_length, dtype=torch.bool, device="cuda")
         mask = later.triu(1).expand(case.microbatch_size, 1, -1, -1).contiguous()
@@ -251,9 +261,11 @@ class MegatronTraining(MegatronModel):
                         "find out which schedule opens no region for enable_autocast")
         run = model.build_schedule_plan if return_schedule_plan else model
         # Layers of multi-token prediction leave out the same tokens as the loss does.
-        mask = {"loss_mask": one["loss_mask"]} if translated.predictions(self.case) else {}
-        output = run(one["tokens"], one["position_ids"], one["attention_mask"],
-                     labels=one["labels"], **mask)
+        more = {"loss_mask": one["loss_mask"]} if translated.predictions(self.case) else {}
+        if self.case.packed:
+            more["packed_seq_params"] = parameters_of(one)
+        output = run(one["tokens"], one["position_ids"], one.get("attention_mask"),
+                     labels=one["labels"], **more)
         return output, partial(self._loss, one["loss_mask"])
 
     def step(self, batch: list) -> torch.Tensor:
@@ -413,8 +425,10 @@ class MegatronTraining(MegatronModel):
         if translated.predictions(self.case):
             from megatron.core.transformer.multi_token_prediction import MTPLossLoggingHelper
             MTPLossLoggingHelper.tracker.clear()
-        if self.case.precision in translated.RECIPES:
+        if translated.is_quantized(self.case):
             forget_fp8_state()
+        if self.case.dispatch == "paged_stash":
+            forget_stash()
         if self.case.distributed_optimizer:
             forget_shares(self.optimizer)
         if not self.case.graph_arm:
@@ -423,7 +437,7 @@ class MegatronTraining(MegatronModel):
         if self.case.impl == "local":
             delete_local_graphs(modules)
         elif self.case.impl == "full_iteration":
-            self.forward_backward.reset_cuda_graph()
+            self.wrapper.reset_cuda_graph()
             # PyTorch has freed the pool with its last graph, and a new graph must not begin in it.
             full_cuda_graph._shared_graph_pool = None
             # One list for the life of the process, whose tensors have the shapes of this case.
@@ -473,6 +487,13 @@ def forget_shares(optimizer) -> None:
             one.optimizer.state.clear()
 
 
+def forget_stash() -> None:
+    """Drops the buffers of the paged stash, of which a process has one for all arms, and what it
+    has learned of the schedule."""
+    from megatron.core.transformer.moe.paged_stash import PagedStashManager
+    PagedStashManager.STASH_MGR = None
+
+
 def empty_runner(runner) -> None:
     """Takes from a runner of impl local what it holds of its captures."""
     for name in HELD_BY_RUNNERS:
@@ -501,15 +522,14 @@ def layers_of(chunks: list) -> list:
 def build(case: Case) -> Subject:
     """The subject of a case. Error for axes without a counterpart in Megatron-Core."""
     require(case, "megatron_core", impl=("none", "local", "transformer_engine", "full_iteration"),
-            model=("gpt", "moe"), precision=("fp32", "bf16", "fp8_delayed", "fp8_current"),
-            dispatch=("none", "drop_and_pad", "dropless"), optimizer_graph=False, pool="single",
-            dispatcher=("none", "alltoall", "allgather"))
+            model=("gpt", "moe"), pool=("single", "per_graph"), optimizer_graph=False,
+            precision=("fp32", "bf16", "fp8_delayed", "fp8_current", "mxfp8", "nvfp4"))
     from megatron.core.transformer import cuda_graphs
     if case.schedule == "decode":
         from graphproof.subjects import megatron_core_inference as inference
         return inference.build(case)
     training = MegatronTraining(case)
-    fp8 = Fp8State(used=case.precision in translated.RECIPES)
+    fp8 = Fp8State(used=translated.is_quantized(case))
     inner = optimizer_of_torch(training.optimizer)
     unobserved = {
         "D08.masks": "Megatron-Core draws dropout in functions of its own",

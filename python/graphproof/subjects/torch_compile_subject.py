@@ -5,7 +5,7 @@ which the compiler captures what it compiles. impl manual and full_iteration: to
 around code that was compiled without graphs.
 
 Axis compiled_code has the compiled code do what the compiler's graphs are known to be given up for,
-or to be cut by.
+or to be cut by, or has it call the backward pass too.
 """
 
 import contextlib
@@ -36,6 +36,17 @@ def is_cut(case: Case) -> bool:
     return case.axis("compiled_code", "plain") == "host_scalar"
 
 
+def holds_backward(case: Case) -> bool:
+    """Whether the compiled code calls the backward pass."""
+    return case.axis("compiled_code", "plain") in ("backward", "backward_traced")
+
+
+def is_traced(case: Case) -> bool:
+    """Whether the compiler traces that call, by its setting trace_autograd_ops. By default it
+    breaks the code there."""
+    return case.axis("compiled_code", "plain") == "backward_traced"
+
+
 def options_of(case: Case, graphs: bool) -> dict:
     """The options of torch.compile that the case's axes stand for."""
     # What code is cut into is not counted where a cache has it.
@@ -51,6 +62,13 @@ def options_of(case: Case, graphs: bool) -> dict:
             # A graph that the compiler gives up is an error that has its reason. What it gives up
             # without one is counted below.
             "triton.cudagraph_or_error": graphs}
+
+
+def compiled(case: Case, code, graphs: bool):
+    """`code`, a module or a function, as torch.compile returns it. Where the backward pass is
+    traced, it is an error if the code breaks all the same."""
+    whole = {"fullgraph": True} if is_traced(case) else {}
+    return torch.compile(code, options=options_of(case, graphs), **whole)
 
 
 def counted(name: str) -> int:
@@ -103,12 +121,41 @@ class CompiledGpt(Gpt):
 
 
 class Compiled(Training):
-    """The step over compiled code."""
+    """The step over compiled code: the model, or with a backward pass in the compiled code all that
+    a microbatch does."""
 
     model_class = CompiledGpt
 
+    def __init__(self, case: Case):
+        super().__init__(case)
+        if holds_backward(case):
+            # In place from the first step on, because code that makes gradients is compiled apart.
+            for parameter in self.parameters:
+                parameter.grad = torch.zeros_like(parameter)
+
     def wrapped(self):
-        return torch.compile(self.model, options=options_of(self.case, graphs=False))
+        return compiled(self.case, self.compiled_code(), graphs=False)
+
+    def compiled_code(self):
+        """What torch.compile gets."""
+        return self.forward_and_backward if holds_backward(self.case) else self.model
+
+    def forward_and_backward(self, tokens: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        """The loss of a microbatch, whose gradients are added."""
+        with self.autocast():
+            loss = self.model(tokens, labels)
+        (loss / self.case.microbatches).backward()
+        # The compiler traces no backward pass of what it returns. Broken code would compile a
+        # region for detach() alone.
+        return loss.detach() if is_traced(self.case) else loss
+
+    def run_microbatch(self, batch: dict, index: int) -> torch.Tensor:
+        if not holds_backward(self.case):
+            return super().run_microbatch(batch, index)
+        traced = torch._dynamo.config.patch(trace_autograd_ops=True) if is_traced(self.case) \
+            else contextlib.nullcontext()
+        with traced:
+            return self.trained(batch["tokens"][index], batch["labels"][index]).detach()
 
     def in_ddp(self) -> bool:
         return False
@@ -137,12 +184,13 @@ class Compiled(Training):
 
     def launches_of_a_step(self) -> int:
         """Graphs that a step launches at least: those of the forward and the backward pass of each
-        region, for each microbatch. A graph break makes two regions."""
-        regions = 2 if self.model.kind == "graph_break" else 1
-        return 2 * regions * self.case.microbatches
+        region, for each microbatch. A graph break makes two regions; a backward pass that the
+        compiler traces is in one graph with its forward pass."""
+        graphs = {"graph_break": 4, "backward_traced": 1}.get(self.model.kind, 2)
+        return graphs * self.case.microbatches
 
     def capture_by_the_compiler(self, step, batch: dict) -> Captured:
-        graphs = CompilersGraphs(self.case, self.model, self.launches_of_a_step())
+        graphs = CompilersGraphs(self.case, self.compiled_code(), self.launches_of_a_step())
         self.trained = graphs.compiled
 
         def run(fresh):
@@ -162,8 +210,9 @@ class Compiled(Training):
 class CompilersGraphs:
     """Code that the compiler captures, until its graphs are replayed. `compiled`: what to call."""
 
-    def __init__(self, case: Case, model: nn.Module, launches_wanted: int):
-        """`launches_wanted`: graphs that a pass launches at least."""
+    def __init__(self, case: Case, code, launches_wanted: int):
+        """`code`: the module or function that is compiled. `launches_wanted`: graphs that a pass
+        launches at least."""
         if case.axis("graph_trees", "on") == "off" or is_cut(case):
             # Compiled code serves every model of its class. Without trees its graphs know the
             # parameters of one; and what it is cut into is counted where it is compiled.
@@ -171,7 +220,7 @@ class CompilersGraphs:
         self._launches_wanted = launches_wanted
         self._is_cut = is_cut(case)
         self._skipped, self._cut = counted("cudagraph_skips"), counted("cudagraph_partitions")
-        self.compiled = torch.compile(model, options=options_of(case, graphs=True))
+        self.compiled = compiled(case, code, graphs=True)
 
     def run_until_replayed(self, run) -> None:
         """Runs passes until they are replayed. Error if the compiler gave a graph up, whether it
@@ -223,7 +272,7 @@ def build_decoding(case: Case, unobserved: dict) -> Subject:
     require(case, "torch_compile", impl=("none", "callables"), microbatches=1, dp=1, dropout=False,
             optimizer="sgd", clip_grad=False, weight_decay=False, compiled_code="plain")
     job = decoding.Decoding(case)
-    compiled = torch.compile(job.model, options=options_of(case, graphs=False))
+    eager = compiled(case, job.model, graphs=False)
 
     def capture(step, batch: dict) -> Captured:
         graphs = CompilersGraphs(case, job.model, launches_wanted=1)
@@ -239,7 +288,7 @@ def build_decoding(case: Case, unobserved: dict) -> Subject:
             buffer.copy_(value)
         return Captured(step=run, close=torch._dynamo.reset)
 
-    return Subject(model=job.model, step=lambda inputs: job.losses(compiled, inputs),
+    return Subject(model=job.model, step=lambda inputs: job.losses(eager, inputs),
                    batch=job.batch, layers=list(job.model.layers),
                    capture=capture if case.impl == "callables" else None, keeps_masks=False,
                    unobserved=unobserved, counts_compiled=case.impl != "callables",

@@ -14,7 +14,8 @@ import torch
 from graphproof.case import Case
 from graphproof.subject import Captured, Subject
 from graphproof.subjects import decoding
-from graphproof.subjects.gpt import ScaledGpt, make_batch
+from graphproof.subjects.gpt import make_batch
+from graphproof.subjects.layer_calls import CallingGpt, sample
 from graphproof.subjects.training import Training, accept_streams_of_accumulators
 from graphproof.subjects.translation import require
 
@@ -25,7 +26,12 @@ WARMUPS, DDP_WARMUPS = 3, 11
 class TorchTraining(Training):
     """The step with torch.cuda.make_graphed_callables for a part of the model."""
 
-    model_class = ScaledGpt
+    model_class = CallingGpt
+
+    def loss_of(self, batch: dict, index: int) -> torch.Tensor:
+        loss = super().loss_of(batch, index)
+        second = self.case.axis("layer_calls", "plain") == "second_derivative"
+        return self.model.with_slope(loss) if second else loss
 
     def capture_callables(self, step, batch: dict) -> Captured:
         accept_streams_of_accumulators()
@@ -36,8 +42,7 @@ class TorchTraining(Training):
         with graphs_made() as graphs, self.autocast():
             # One call makes one pool for all of its graphs.
             for group in self.groups(modules):
-                samples = tuple((torch.randn(shape, device=case.device, requires_grad=True),)
-                                for _ in group)
+                samples = tuple(sample(case, shape) for _ in group)
                 torch.cuda.make_graphed_callables(tuple(group), samples, warmups,
                                                   allow_unused_input=True)
         update = self.captured_update(graphs)
@@ -60,7 +65,18 @@ class TorchTraining(Training):
             graphs.clear()
             graphed.clear()
 
+        if case.axis("layer_calls", "plain") != "plain":
+            self.first_pass(batch, close)
         return Captured(step=replay, close=close, leave=lambda: run_by(before))
+
+    def first_pass(self, batch: dict, close) -> None:
+        """A forward and backward pass, in which PyTorch refuses what it refuses in the calls of a
+        graphed callable."""
+        try:
+            self.forward_backward(batch)
+        except Exception:
+            close()
+            raise
 
     def groups(self, modules: list) -> list:
         """The modules by call of make_graphed_callables: one for all, or one for each module."""
@@ -81,6 +97,39 @@ class TorchTraining(Training):
         return [f"{name}.{way}" for group in self.groups(names)
                 for way, ordered in (("forward", group), ("backward", group[::-1]))
                 for name in ordered]
+
+
+def capture_in_inference_mode(case: Case) -> torch.cuda.CUDAGraph:
+    """A graph that draws random numbers, as inference in the same process leaves one. As long as it
+    lives, the seed and offset that graphs read from the generator are tensors of inference mode,
+    unless the generator gets another state."""
+    torch.rand(1, device=case.device)
+    graph = torch.cuda.CUDAGraph()
+    with torch.inference_mode(), \
+            torch.cuda.graph(graph, stream=torch.cuda.current_stream(),
+                             capture_error_mode=case.capture_mode):
+        torch.rand(1, device=case.device)
+    if case.earlier_graph == "cloned_state":
+        renew_generator_states()
+    return graph
+
+
+def renew_generator_states() -> None:
+    """Gives each default generator a copy of its state, of which no graph has been captured yet."""
+    for generator in torch.cuda.default_generators:
+        generator.graphsafe_set_state(generator.clone_state())
+
+
+def leaves_generators_usable(capture):
+    """`capture`, after whose refusal the generators can be used again: PyTorch has told them by
+    then that they are being captured, which nothing takes back."""
+    def inside(step, batch: dict) -> Captured:
+        try:
+            return capture(step, batch)
+        except Exception:
+            renew_generator_states()
+            raise
+    return inside
 
 
 @contextlib.contextmanager
@@ -116,6 +165,7 @@ def build(case: Case) -> Subject:
         return decoding.build(case)
     training = TorchTraining(case)
     names, capture, captured = ["training"], None, {}
+    calls = ("forward_backward", "update") if case.optimizer_graph else ("forward_backward",)
     if case.impl == "full_iteration":
         capture = training.capture_iteration
     elif case.impl == "callables":
@@ -124,15 +174,21 @@ def build(case: Case) -> Subject:
         captured = {name: next(modules) for name in names if name.endswith(".forward")}
     if case.optimizer_graph and case.impl != "manual":
         names = [*names, "optimizer"]
+    earlier = None
+    if case.graph_arm and case.axis("earlier_graph", "none") != "none":
+        earlier = capture_in_inference_mode(case)
+        capture = leaves_generators_usable(capture)
     unobserved = {}
     if case.recompute != "none":
         unobserved["D42.recompute"] = "torch.utils.checkpoint keeps no record of what it recomputes"
     return Subject(model=training.model, step=training.step, optimizer=training.optimizer,
                    batch=lambda step: make_batch(case, step), layers=training.layers,
-                   capture=capture, graphs=names, captured_modules=captured,
+                   capture=capture, captured_calls=calls, graphs=names,
+                   captured_modules=captured,
                    unobserved=unobserved, evaluate=training.evaluate,
                    capture_evaluation=training.capture_evaluation, save=training.save,
                    load=training.load, checkpoint=training.checkpoint, restore=training.restore,
+                   close=lambda: earlier and earlier.reset(),
                    skipped=lambda: int(training.skipped_steps),
                    loss_scale=lambda: training.scaler and training.scaler.get_scale(),
                    used_scale=lambda: float(training.used_scale))

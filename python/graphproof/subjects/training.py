@@ -32,8 +32,8 @@ def accept_streams_of_accumulators() -> None:
 
 
 def optimizer_of(case: Case, model: nn.Module) -> torch.optim.Optimizer:
-    """The optimizer of torch.optim that the case asks for. A captured one has its learning rate in
-    a tensor, because a number would be frozen at the capture."""
+    """The optimizer of torch.optim or of APEX that the case asks for. A captured one has its
+    learning rate in a tensor, because a number would be frozen at the capture."""
     captured = case.impl == "manual" or case.optimizer_graph
     matrices = [p for p in model.parameters() if p.dim() > 1]
     others = [p for p in model.parameters() if p.dim() <= 1]
@@ -47,6 +47,9 @@ def optimizer_of(case: Case, model: nn.Module) -> torch.optim.Optimizer:
     def rate(value: float):
         return torch.tensor(value, device=case.device) if captured else value
 
+    if kind == "apex":
+        from apex.optimizers import FusedAdam
+        return FusedAdam(groups, lr=rate(0.001), capturable=captured)
     if case.optimizer == "sgd":
         return torch.optim.SGD(groups, lr=rate(0.1), **options)
     return torch.optim.Adam(groups, lr=rate(0.001), capturable=captured, **options)
@@ -123,16 +126,20 @@ class Training:
         losses = []
         for index in range(self.case.microbatches):
             with self.reduces_now(last=index + 1 == self.case.microbatches):
-                with self.autocast():
-                    loss = self.loss_of(batch, index)
-                share = loss / self.case.microbatches
-                if self.scaler:
-                    share.register_hook(self.used_scale.copy_)
-                    share = self.scaler.scale(share)
-                share.backward()
-            losses.append(loss.detach())
+                losses.append(self.run_microbatch(batch, index))
         self.reduce()
         return torch.stack(losses)
+
+    def run_microbatch(self, batch: dict, index: int) -> torch.Tensor:
+        """Forward and backward of microbatch `index`, whose gradients are added; its loss."""
+        with self.autocast():
+            loss = self.loss_of(batch, index)
+        share = loss / self.case.microbatches
+        if self.scaler:
+            share.register_hook(self.used_scale.copy_)
+            share = self.scaler.scale(share)
+        share.backward()
+        return loss.detach()
 
     def update(self) -> None:
         if self.scaler:

@@ -64,11 +64,12 @@ class PartsLayer(nn.Module):
 
 
 def recipe_of(case: Case) -> tuple | None:
-    """The FP8 recipe: the name of its class in transformer_engine.common.recipe, and its
+    """The recipe of FP8 or FP4: the name of its class in transformer_engine.common.recipe, and its
     arguments. None without FP8."""
     return {"fp8_delayed": ("DelayedScaling", {"amax_history_len": AMAX_HISTORY,
                                                "amax_compute_algo": "max"}),
-            "fp8_current": ("Float8CurrentScaling", {})}.get(case.precision)
+            "fp8_current": ("Float8CurrentScaling", {}), "mxfp8": ("MXFP8BlockScaling", {}),
+            "nvfp4": ("NVFP4BlockScaling", {})}.get(case.precision)
 
 
 class TeModel(nn.Module):
@@ -190,7 +191,8 @@ def build(case: Case) -> Subject:
     require(case, "transformer_engine", impl=("none", "transformer_engine"), tp=1, pp=1, vpp=1,
             cp=1, ep=1, etp=1, model="gpt", optimizer_graph=False, pool="single",
             modules=([], ["attn"], ["mlp"], ["attn", "mlp"]),
-            precision=("fp32", "bf16", "fp8_delayed", "fp8_current"), recompute="none",
+            precision=("fp32", "bf16", "fp8_delayed", "fp8_current", "mxfp8", "nvfp4"),
+            recompute="none",
             overlap_grad_reduce=False)
     training = TeTraining(case)
     fp8 = Fp8State(used=training.recipe is not None)

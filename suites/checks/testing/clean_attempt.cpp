@@ -474,6 +474,9 @@ class RankScript {
     if (plan_.trains && revision_ >= 14 && parallel_ && attempt_.axes.text("precision") == "fp16")
       infinities();
     if (plan_.trains && revision_ >= 20) derivative();
+    const std::string subject = attempt_.axes.text("subject");
+    if ((subject == "torch" || subject == "script") && revision_ >= record::HostWaitsLine::kSince)
+      line(record::HostWaitsLine{.arm = "eager_a", .steps = plan_.steps - 1, .waits = {}});
     delayed_steps("eager_a", 1, std::min<std::int64_t>(2, plan_.steps - 1), 10.0, 0);
     if (control_.solo) {
       solo("solo_eager", "eager_repeats", "eager_a");

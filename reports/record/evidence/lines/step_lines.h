@@ -721,11 +721,47 @@ struct ProductsLine {
   }
 };
 
+/// A place in a program at which the host waited for the device.
+struct HostWait {
+  std::string place;
+  std::int64_t times = 1;
+  bool captured = false;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("place", &HostWait::place, "the innermost line of code that is not PyTorch's",
+          "train.py:41 step", kFilled);
+    field("times", &HostWait::times, "how often it waited in all steps that were watched", 4,
+          kPositive);
+    field("captured", &HostWait::captured, "whether the graphs of the case are captured from there",
+          true);
+  }
+};
+
+struct HostWaitsLine {
+  static constexpr std::int64_t kSince = 22;
+  static constexpr std::string_view
+      kKind = "host_waits",
+      kDoc =
+          "Where eager steps of an arm waited for the device: what PyTorch warns of in the mode "
+          "`warn` of torch.cuda.set_sync_debug_mode.";
+  std::string arm;
+  std::int64_t steps = 0;
+  std::vector<HostWait> waits;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("arm", &HostWaitsLine::arm, "the arm", "eager_a", kFilled);
+    field("steps", &HostWaitsLine::steps, "steps in which the mode was on", 4, kCount);
+    field("waits", &HostWaitsLine::waits, "the places, the first ones of them");
+  }
+};
+
 /// The kinds of this file, in the order of the reference page.
 using StepKinds =
     Kinds<StepLine, CompareLine, DistancesLine, DivergenceLine, ReferenceLine, PaddingLine, RngLine,
           HyperparameterLine, RecomputeLine, ExpertsLine, ScheduleLine, Fp8WeightsLine,
           Fp8ScalingLine, BatchLine, SequencesLine, HeldLine, MasksLine, UpdatesLine, InfinityLine,
-          DerivativeLine, RouterLossLine, StashLine, OffloadLine, ProductsLine>;
+          DerivativeLine, RouterLossLine, StashLine, OffloadLine, ProductsLine, HostWaitsLine>;
 
 }  // namespace graphproof::record
