@@ -38,13 +38,12 @@ void require_divides(const char* what, std::int64_t value, const char* by, std::
 
 void require_predictable(const ModelConfig& config) {
   const bool rope = config.position_embedding == PositionEmbedding::rope;
-  if (rope && !config.packed && !config.overlap_ep_comm && config.encoder_layers == 0 &&
+  if (rope && !config.overlap_ep_comm && config.encoder_layers == 0 &&
       config.mtp_num_layers < config.seq_length)
     return;
   throw std::invalid_argument(
-      "multi-token prediction: got learned positions, packed sequences, images, layers that "
-      "overlap "
-      "their exchanges, or sequences of " +
+      "multi-token prediction: got learned positions, images, layers that overlap their exchanges, "
+      "or sequences of " +
       std::to_string(config.seq_length) + " tokens; want none of these and more tokens than the " +
       std::to_string(config.mtp_num_layers) +
       " layers; why: they shift the tokens of a whole sequence, after all layers of the decoder; "
