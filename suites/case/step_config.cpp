@@ -79,6 +79,12 @@ std::vector<workloads::ModuleKind> module_kinds(const std::vector<std::string>& 
   return kinds;
 }
 
+engines::CapturedModels captured_models(const std::string& word) {
+  if (word == "encoder") return engines::CapturedModels::encoder;
+  if (word == "decoder") return engines::CapturedModels::decoder;
+  return engines::CapturedModels::both;
+}
+
 engines::PoolSharing pool_sharing(const std::string& word) {
   if (word == "per_microbatch") return engines::PoolSharing::per_microbatch;
   if (word == "per_graph") return engines::PoolSharing::per_graph;
@@ -374,6 +380,7 @@ StepConfig step_config(const matrix::AxisTable& axes, const matrix::Case& test_c
       .placement = buffer_placement(text("placement"), place.rank)};
   config.engine = {.impl = impl,
                    .modules = module_kinds(reader.list("modules")),
+                   .captured_models = captured_models(text("captured_models")),
                    .pool = pool_sharing(text("pool")),
                    .warmup_steps = integer("warmup_steps"),
                    .capture_mode = capture_mode(text("capture_mode")),

@@ -58,12 +58,12 @@ TEST_F(StepConfigTest, TakesEachPartOfAGptFromItsAxis) {
 
 TEST_F(StepConfigTest, GivesModelVlmTheEncoderThatItsAxesName) {
   EXPECT_EQ(config_of("default", {}).model.encoder_layers, 0);
-  const workloads::ModelConfig encoder =
-      config_of(
-          "model=vlm,encoder_layers=3,images=2,image_counts=late,vision_seq_length=20,"
-          "freeze_vision_model=true",
-          {})
-          .model;
+  const StepConfig config = config_of(
+      "model=vlm,encoder_layers=3,images=2,image_counts=late,vision_seq_length=20,"
+      "freeze_vision_model=true,impl=local,captured_models=decoder",
+      {});
+  EXPECT_EQ(config.engine.captured_models, engines::CapturedModels::decoder);
+  const workloads::ModelConfig& encoder = config.model;
   EXPECT_EQ(encoder.encoder_layers, 3);
   EXPECT_EQ(encoder.images, 2);
   EXPECT_EQ(encoder.image_counts, workloads::ImageCounts::late);

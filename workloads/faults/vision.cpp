@@ -83,6 +83,33 @@ class ImagesNotCopied final : public EncoderFault {
   at::Tensor previous_;
 };
 
+/// In replays the encoder gets the gradient that the microbatch before left: what an eager decoder
+/// returns is not copied to where the backward graph reads it.
+class EncoderGradientLate final : public EncoderFault {
+ public:
+  std::unique_ptr<Engine> make_engine(const EngineParts& parts, const MakeEngine& make) override {
+    auto engine = make(parts.config, parts.device, parts.observer);
+    made_ = engine.get();
+    return engine;
+  }
+  Tensors run(const ModuleCall& call, const Tensors& inputs, const Tensors& parameters,
+              const ModuleBody& body) override {
+    Tensors results = EncoderFault::run(call, inputs, parameters, body);
+    const bool replays = !recording() && made_ && made_->counters().graphs > 0;
+    if (call.layer == last_ && call.kind == workloads::ModuleKind::layer && replays)
+      results[0].register_hook([this](const at::Tensor& gradient) {
+        const at::Tensor before = previous_.defined() ? previous_ : gradient;
+        previous_ = gradient.clone();
+        return before;
+      });
+    return results;
+  }
+
+ private:
+  Engine* made_ = nullptr;
+  at::Tensor previous_;
+};
+
 /// Nothing of the loss's gradient reaches the encoder.
 class EncoderGradientLost final : public EncoderFault {
  public:
@@ -234,6 +261,13 @@ std::shared_ptr<FaultHooks> image_boundaries_lost_in_capture() {
 }
 std::shared_ptr<FaultHooks> encoder_gradient_lost() {
   return std::make_shared<EncoderGradientLost>();
+}
+std::shared_ptr<FaultHooks> encoder_gradient_of_other_microbatch() {
+  return std::make_shared<EncoderGradientLate>();
+}
+std::shared_ptr<FaultHooks> captured_models_ignored() {
+  return std::make_shared<ConfigFault>(
+      [](EngineConfig& config) { config.captured_models = engines::CapturedModels::both; });
 }
 std::shared_ptr<FaultHooks> frozen_encoder_updated() {
   return std::make_shared<FrozenEncoderUpdated>();
