@@ -15,20 +15,53 @@ using workloads::ModuleBody, workloads::ModuleCall;
 /// The padding of images counts as a part of the first one.
 class PaddingReadAsImage final : public Planted {
  public:
-  at::Tensor image_numbers(const at::Tensor& numbers) override { return numbers.clamp_min(0); }
+  void images(at::Tensor& numbers, at::Tensor&) override { numbers = numbers.clamp_min(0); }
 };
 
 /// The number of images is read on the host, so the graph holds that of the step before its
 /// capture.
 class ImageCountByValue final : public Planted {
  public:
-  at::Tensor image_numbers(const at::Tensor& numbers) override {
-    if (recording()) return kept_;
-    return kept_ = numbers.clone();
+  void images(at::Tensor& numbers, at::Tensor&) override {
+    if (recording())
+      numbers = kept_;
+    else
+      kept_ = numbers.clone();
   }
 
  private:
   at::Tensor kept_;
+};
+
+/// A rank that shares its sequences finds the places of image tokens one image too late.
+class ImageRowsOfOtherPart final : public Planted {
+ public:
+  void images(at::Tensor&, at::Tensor& rows) override {
+    if (layout().cp_rank + (layout().sequence_parallel ? layout().tp_rank : 0) > 0)
+      rows = (rows + workloads::ModelConfig::kPatches).minimum(rows.max());
+  }
+};
+
+/// The rows into which a graph puts image tokens are those of the step before its capture, which
+/// may have other ones on this rank.
+class ImageRowsByValue final : public Planted {
+ public:
+  void images(at::Tensor&, at::Tensor& rows) override {
+    if (recording())
+      rows = kept_;
+    else
+      kept_ = rows.clone();
+  }
+
+ private:
+  at::Tensor kept_;
+};
+
+/// Each tensor parallel rank keeps the gradients that its own part of a sequence gives to image
+/// tokens.
+class ImageGradientsNotSummed final : public FaultHooks {
+ public:
+  bool sums_image_gradients() override { return false; }
 };
 
 /// A fault in the parts of the encoder.
@@ -261,6 +294,13 @@ std::shared_ptr<FaultHooks> image_boundaries_lost_in_capture() {
 }
 std::shared_ptr<FaultHooks> encoder_gradient_lost() {
   return std::make_shared<EncoderGradientLost>();
+}
+std::shared_ptr<FaultHooks> image_rows_of_other_part() {
+  return std::make_shared<ImageRowsOfOtherPart>();
+}
+std::shared_ptr<FaultHooks> image_rows_by_value() { return std::make_shared<ImageRowsByValue>(); }
+std::shared_ptr<FaultHooks> image_gradients_not_summed() {
+  return std::make_shared<ImageGradientsNotSummed>();
 }
 std::shared_ptr<FaultHooks> encoder_gradient_of_other_microbatch() {
   return std::make_shared<EncoderGradientLate>();

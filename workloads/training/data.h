@@ -33,8 +33,9 @@ namespace graphproof::workloads {
 /// or not. Without an encoder these are empty:
 ///   patches[m]    [L, X]  fp32   in  the X numbers of each token's patch
 ///   images[m]     [1, L]  int64  in  the number of the image of each token; -1 for padding
-///   image_rows[m] [L]     int64  in  the row of the B*S tokens whose place the token takes; B*S
-///                                    for padding
+///   image_rows[m] [L]     int64  in  the row, of those N that this rank has outside of tensor
+///                                    parallel regions (tensor_parallel.h), whose place the token
+///                                    takes; N for padding and if another rank has the place
 /// With a paged stash every microbatch has the following, which is zero; otherwise it is empty:
 ///   expert_pull[m] [E]    fp32   in  added to the logits of all routers, as with Megatron-LM's
 ///                                    --moe-router-force-biased

@@ -98,11 +98,6 @@ ModelConfig checked(const ModelConfig& config, const Layout& layout) {
                     layout.replicas());
   require_divides("seq_length", config.seq_length, "tp * cp under sequence parallelism",
                   layout.sequence_parts() * layout.cp);
-  if (config.encoder_layers > 0 && (layout.sequence_parallel || layout.cp > 1))
-    throw std::invalid_argument(
-        "model layout: got a vision encoder with split sequences; want whole ones; why: image "
-        "tokens take places anywhere in a sequence, which other ranks hold then; next: set "
-        "sequence_parallel to false and cp to 1");
   if (config.hybrid) {
     require_divides("layers", config.layers, "2 * pp * vpp in a hybrid model",
                     2 * layout.pp * layout.vpp);

@@ -179,6 +179,9 @@ TEST(TrainStep, LossAndGradientsEqualAnIndependentModelInDoublePrecision) {
   ahead.mtp_num_layers = 2;
   ahead.microbatches = 2;
   ahead.dropout = 0.1;
+  ModelConfig ahead_packed = ahead;
+  ahead_packed.packed = true;
+  ahead_packed.seq_length = 12;
   ahead_experts.dropless = true;
   ahead_experts.mtp_num_layers = 1;
   ahead_experts.recompute = full(RecomputeConfig::Method::uniform, 1);
@@ -198,6 +201,7 @@ TEST(TrainStep, LossAndGradientsEqualAnIndependentModelInDoublePrecision) {
         Row{"latent attention with biases and layer norms, in documents", latent_packed},
         Row{"latents used again, with dropout", latent_again},
         Row{"two tokens predicted ahead", ahead},
+        Row{"two tokens predicted ahead in documents", ahead_packed},
         Row{"a token predicted ahead by experts, all layers again", ahead_experts},
         Row{"images, some missing", images},
         Row{"an encoder that is not trained, with more room than it needs", frozen},

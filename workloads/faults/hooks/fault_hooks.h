@@ -154,8 +154,11 @@ class FaultHooks {
 
   // ---- the vision encoder
 
-  /// The number of the image of each token of the encoder, [1, L] int64; -1 for padding.
-  virtual at::Tensor image_numbers(const at::Tensor& numbers) { return numbers; }
+  /// The number of the image of each token of the encoder, [1, L] int64; -1 for padding. The row of
+  /// the decoder's tokens on this rank whose place it takes, [L] int64; their number for none.
+  virtual void images(at::Tensor& /*numbers*/, at::Tensor& /*rows*/) {}
+  /// Whether tensor parallel ranks with parts of the sequences sum the gradients of image tokens.
+  virtual bool sums_image_gradients() { return true; }
 
   // ---- layers
 
