@@ -324,6 +324,10 @@ StepConfig step_config(const matrix::AxisTable& axes, const matrix::Case& test_c
       .images = integer("images"),
       .image_counts = meaning_of(kImageCounts, "image_counts", text("image_counts")),
       .vision_seq_length = integer("vision_seq_length"),
+      .vision_length = text("vision_length") == "encoder" ? workloads::VisionLength::encoder
+                                                          : workloads::VisionLength::images,
+      .vision_positions = integer("vision_positions"),
+      .vision_merge_size = integer("vision_merge_size"),
       .freeze_vision_model = boolean("freeze_vision_model"),
       .recompute = recompute_config(text("recompute")),
       .precision = meaning_of(kPrecisions, "precision", text("precision")),

@@ -70,6 +70,11 @@ TEST_F(StepConfigTest, GivesModelVlmTheEncoderThatItsAxesName) {
   EXPECT_EQ(encoder.encoder_length(), 20);
   EXPECT_TRUE(encoder.freeze_vision_model);
   EXPECT_EQ(config_of("model=vlm,images=2", {}).model.encoder_length(), 2 * 2 * 4);
+  EXPECT_EQ(config_of("model=vlm,vision_length=encoder", {}).model.encoder_length(), 4096);
+  EXPECT_EQ(
+      config_of("model=vlm,vision_length=encoder,vision_positions=100,vision_merge_size=2", {})
+          .model.encoder_length(),
+      25);
 }
 
 TEST_F(StepConfigTest, TakesTolerancesAndTheKernelsThatNeedThem) {

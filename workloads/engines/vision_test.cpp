@@ -122,6 +122,18 @@ TEST(Vision, GraphsOfTheEncoderAloneAndOfTheDecoderAloneReplayBitForBit) {
     }
 }
 
+TEST(VisionFaults, M506LosesImagesInReplaysAlone) {
+  ModelConfig model = vlm(ImageCounts::fixed);
+  model.vision_length = workloads::VisionLength::encoder;
+  model.vision_positions = 70;
+  model.vision_merge_size = 2;
+  for (const Fault fault : {Fault::none, Fault::length_merged_twice}) {
+    std::vector<bool> want(kSteps, true);
+    if (fault != Fault::none) std::fill(want.begin() + kWarmup, want.end(), false);
+    EXPECT_EQ(equal_steps("full_iteration", model, fault), want);
+  }
+}
+
 TEST(VisionFaults, OfAnEncoderThatIsCapturedAloneHaveTheirEffects) {
   for (const Fault fault :
        {Fault::none, Fault::captured_models_ignored, Fault::encoder_gradient_of_other_microbatch}) {

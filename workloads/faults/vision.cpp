@@ -33,13 +33,25 @@ class ImageCountByValue final : public Planted {
   at::Tensor kept_;
 };
 
+/// The row of image tokens that have no place on a rank: the number of its rows.
+std::int64_t spare_row(const workloads::ModelConfig& config, const workloads::Layout& layout) {
+  return config.microbatch_size * layout.own_length(config) / layout.sequence_parts();
+}
+
 /// A rank that shares its sequences finds the places of image tokens one image too late.
 class ImageRowsOfOtherPart final : public Planted {
  public:
+  void plan_step(const StepPlan& plan) override {
+    Planted::plan_step(plan);
+    spare_ = spare_row(plan.config, plan.layout);
+  }
   void images(at::Tensor&, at::Tensor& rows) override {
     if (layout().cp_rank + (layout().sequence_parallel ? layout().tp_rank : 0) > 0)
-      rows = (rows + workloads::ModelConfig::kPatches).minimum(rows.max());
+      rows = (rows + workloads::ModelConfig::kPatches).clamp_max(spare_);
   }
+
+ private:
+  std::int64_t spare_ = 0;
 };
 
 /// The rows into which a graph puts image tokens are those of the step before its capture, which
@@ -55,6 +67,26 @@ class ImageRowsByValue final : public Planted {
 
  private:
   at::Tensor kept_;
+};
+
+/// A graph has room for the image tokens of a length from which the merging was taken off once
+/// more, and loses the others.
+class LengthMergedTwice final : public Planted {
+ public:
+  void plan_step(const StepPlan& plan) override {
+    Planted::plan_step(plan);
+    merged_ = plan.config.vision_merge_size * plan.config.vision_merge_size;
+    spare_ = spare_row(plan.config, plan.layout);
+  }
+  void images(at::Tensor& numbers, at::Tensor& rows) override {
+    if (!recording()) return;
+    const std::int64_t room = numbers.size(1) / merged_, lost = numbers.size(1) - room;
+    numbers = at::cat({numbers.narrow(1, 0, room), at::full({1, lost}, -1, numbers.options())}, 1);
+    rows = at::cat({rows.narrow(0, 0, room), at::full({lost}, spare_, rows.options())});
+  }
+
+ private:
+  std::int64_t merged_ = 1, spare_ = 0;
 };
 
 /// Each tensor parallel rank keeps the gradients that its own part of a sequence gives to image
@@ -299,6 +331,7 @@ std::shared_ptr<FaultHooks> image_rows_of_other_part() {
   return std::make_shared<ImageRowsOfOtherPart>();
 }
 std::shared_ptr<FaultHooks> image_rows_by_value() { return std::make_shared<ImageRowsByValue>(); }
+std::shared_ptr<FaultHooks> length_merged_twice() { return std::make_shared<LengthMergedTwice>(); }
 std::shared_ptr<FaultHooks> image_gradients_not_summed() {
   return std::make_shared<ImageGradientsNotSummed>();
 }

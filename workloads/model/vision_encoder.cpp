@@ -19,7 +19,7 @@ void require_length(std::int64_t got, std::int64_t want) {
   throw std::invalid_argument(
       "vision encoder: got " + std::to_string(got) + " image tokens; want " + std::to_string(want) +
       ", with padding after the last image; why: rule B21, the encoder's graphs are captured for "
-      "one length; next: pad a microbatch with fewer, and raise vision_seq_length for more");
+      "one length; next: pad a microbatch with fewer, and make the length larger for more");
 }
 
 }  // namespace
@@ -52,8 +52,8 @@ VisionEncoder::VisionEncoder(Parameters& encoder, Parameters& projection, const 
       tables_(config_, own_, device, faults),
       mamba_tables_(config_, device),
       patch_embedding_(encoder.create("vision.patch_embedding.weight",
-                                      {config.hidden, ModelConfig::kPatchNumbers}, whole(own_),
-                                      weight_distribution(ModelConfig::kPatchNumbers, 1.0))),
+                                      {config.hidden, config.token_numbers()}, whole(own_),
+                                      weight_distribution(config.token_numbers(), 1.0))),
       positions_(encoder.create("vision.position_embedding.weight",
                                 {ModelConfig::kPatches, config.hidden}, whole(own_), {0.0, 1.0})),
       layers_([&] {

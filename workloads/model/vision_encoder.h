@@ -22,7 +22,11 @@
 // gradients of image tokens; the gradients of context parallel ranks are summed as those of all
 // parameters are.
 //
-// L image tokens, X numbers of a patch, H hidden elements; N rows of the decoder on this rank.
+// The numbers of an image token are those of its patch, or of the square of patches that are merged
+// into it (spatial_merge_size).
+//
+// L image tokens, X numbers of an image token, H hidden elements; N rows of the decoder on this
+// rank.
 #pragma once
 
 #include <vector>

@@ -32,11 +32,11 @@ void require_room(const ModelConfig& config) {
   constexpr std::int64_t kPatches = ModelConfig::kPatches;
   const std::int64_t needed = config.microbatch_size * config.images * kPatches;
   if (needed > config.encoder_length())
-    throw std::invalid_argument("images: got up to " + std::to_string(needed) +
-                                " image tokens in a microbatch; want at most " +
-                                std::to_string(config.encoder_length()) +
-                                ", the encoder's length; why: rule B21, its graphs have room for "
-                                "that many; next: raise vision_seq_length or lower images");
+    throw std::invalid_argument(
+        "images: got up to " + std::to_string(needed) +
+        " image tokens in a microbatch; want at most " + std::to_string(config.encoder_length()) +
+        ", the encoder's length; why: rule B21, its graphs have room for "
+        "that many; next: raise vision_seq_length or vision_positions, or lower images");
   if (config.images * kPatches > config.seq_length)
     throw std::invalid_argument("images: got up to " + std::to_string(config.images) +
                                 " images of " + std::to_string(kPatches) +
@@ -69,7 +69,7 @@ std::vector<std::int64_t> add_images(Batch& batch, const ModelConfig& config, co
   std::vector<std::int64_t> begins;
   constexpr std::int64_t kPatches = ModelConfig::kPatches;
   const std::int64_t length = config.encoder_length(), rows = config.microbatch_size;
-  at::Tensor patches = at::zeros({length, ModelConfig::kPatchNumbers}, at::kFloat),
+  at::Tensor patches = at::zeros({length, config.token_numbers()}, at::kFloat),
              images = at::full({1, length}, -1, at::kLong),
              image_rows = at::full({length}, rows * config.seq_length, at::kLong);
   std::int64_t token = 0;
@@ -85,7 +85,7 @@ std::vector<std::int64_t> add_images(Batch& batch, const ModelConfig& config, co
       const std::int64_t begin = i * room + draw.below(room - kPatches + 1, drawn++);
       begins.push_back(b * config.seq_length + begin);
       for (std::int64_t p = 0; p < kPatches; ++p, ++token) {
-        for (std::int64_t x = 0; x < ModelConfig::kPatchNumbers; ++x)
+        for (std::int64_t x = 0; x < config.token_numbers(); ++x)
           patches[token][x] = draw.uniform(drawn++);
         images[0][token] = b * config.images + i;
         image_rows[token] = b * config.seq_length + begin + p;

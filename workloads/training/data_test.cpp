@@ -187,6 +187,21 @@ TEST(Data, ImagesWithoutRoomAreRefused) {
   EXPECT_EQ(message(longer), "");
 }
 
+TEST(Data, TheLengthOfTheEncoderIsGivenOrFollowsFromImagesOrFromPositionsAndMerging) {
+  ModelConfig config = with_images();
+  EXPECT_EQ(config.encoder_length(), config.microbatch_size * 3 * 4);
+  config.vision_length = VisionLength::encoder;
+  EXPECT_EQ(config.encoder_length(), 4096);
+  config.vision_positions = 150;
+  EXPECT_EQ(config.encoder_length(), 150);
+  config.vision_merge_size = 2;
+  EXPECT_EQ(config.encoder_length(), 37);
+  const Batch batch = make_batch(config, {}, 1, 0, at::kCPU);
+  EXPECT_EQ(batch.patches[0].sizes(), (std::vector<std::int64_t>{37, 48}));
+  config.vision_seq_length = 40;
+  EXPECT_EQ(config.encoder_length(), 40);
+}
+
 TEST(Data, PackedSequencesAreConsecutiveDocumentsAndPadding) {
   ModelConfig config = kConfig;
   config.seq_length = 16;

@@ -193,6 +193,10 @@ TEST(TrainStep, LossAndGradientsEqualAnIndependentModelInDoublePrecision) {
   frozen.freeze_vision_model = true;
   frozen.normalization = Normalization::LayerNorm;
   frozen.vision_seq_length = 21;
+  ModelConfig merged = images;
+  merged.vision_length = VisionLength::encoder;
+  merged.vision_positions = 86;
+  merged.vision_merge_size = 2;
   images_of_experts.seq_length = 9;
   images_of_experts.encoder_layers = images_of_experts.images = 1;
   images_of_experts.dropless = true;
@@ -205,6 +209,7 @@ TEST(TrainStep, LossAndGradientsEqualAnIndependentModelInDoublePrecision) {
         Row{"a token predicted ahead by experts, all layers again", ahead_experts},
         Row{"images, some missing", images},
         Row{"an encoder that is not trained, with more room than it needs", frozen},
+        Row{"images of merged patches, with a length from the encoder's positions", merged},
         Row{"images and experts", images_of_experts},
         Row{"documents and padding", packed},
         Row{"documents between mamba layers, core attention and norms of the others again",
