@@ -20,13 +20,12 @@ TEST_F(CapabilitiesTest, MissingPartIsNamedWithItsValue) {
   EXPECT_EQ(missing("comm=c10d"),
             std::vector<std::string>{"device=sim, comm=c10d: the simulated device has no NCCL, and "
                                      "so no PyTorch process group over it"});
-  EXPECT_EQ(
-      missing("model=vlm,sequence_parallel=true,tp=2,recompute=selective(moe)"),
-      (std::vector<std::string>{"model=vlm, cp=1, sequence_parallel=true: image tokens take places "
-                                "anywhere in a sequence, and nothing sends them yet to the rank "
-                                "that has the place",
-                                "recompute=selective(moe), experts=0, shared_expert=false: this "
-                                "model has no such module, so nothing would be recomputed"}));
+  EXPECT_EQ(missing("model=vlm,mtp_num_layers=1,recompute=selective(moe)"),
+            (std::vector<std::string>{
+                "mtp_num_layers=1, model=vlm: image tokens have no embedding in the "
+                "vocabulary that a prediction could begin with",
+                "recompute=selective(moe), experts=0, shared_expert=false: this "
+                "model has no such module, so nothing would be recomputed"}));
   EXPECT_EQ(
       missing("impl=manual,optimizer_graph=true"),
       std::vector<std::string>{

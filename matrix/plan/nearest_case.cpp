@@ -202,8 +202,10 @@ class Mapping {
     }
     if (const std::string vision = text("vision_cuda_graph_impl"); vision == "transformer_engine") {
       vision_ = true;
-      if (implementation.empty() || implementation == "none")
+      if (implementation.empty() || implementation == "none") {
         set("impl", std::string("transformer_engine"));
+        set("captured_models", std::string("encoder"));
+      }
     }
   }
 

@@ -86,6 +86,17 @@ TEST(NearestCaseTest, AHybridModelWithoutItsMambaLayersKeepsTheOtherModules) {
   }
 }
 
+TEST(NearestCaseTest, GraphsOfAVisionEncoderAloneStayThat) {
+  const auto asked = [](const char* decoder) {
+    return nearest({{"cuda_graph_impl", word(decoder)},
+                    {"vision_cuda_graph_impl", word("transformer_engine")}});
+  };
+  EXPECT_EQ(case_name(catalogue().axes, asked("none").runnable),
+            "impl=transformer_engine,model=vlm,captured_models=encoder");
+  EXPECT_EQ(case_name(catalogue().axes, asked("transformer_engine").runnable),
+            "impl=transformer_engine,model=vlm");
+}
+
 TEST(NearestCaseTest, KeysAreExchangedAsAskedWhereThatIsBuilt) {
   const auto asked = [](Value type, std::int64_t cp = 2) {
     return nearest({{"cuda_graph_impl", word("local")},

@@ -79,6 +79,12 @@ std::vector<workloads::ModuleKind> module_kinds(const std::vector<std::string>& 
   return kinds;
 }
 
+engines::CapturedModels captured_models(const std::string& word) {
+  if (word == "encoder") return engines::CapturedModels::encoder;
+  if (word == "decoder") return engines::CapturedModels::decoder;
+  return engines::CapturedModels::both;
+}
+
 engines::PoolSharing pool_sharing(const std::string& word) {
   if (word == "per_microbatch") return engines::PoolSharing::per_microbatch;
   if (word == "per_graph") return engines::PoolSharing::per_graph;
@@ -318,6 +324,10 @@ StepConfig step_config(const matrix::AxisTable& axes, const matrix::Case& test_c
       .images = integer("images"),
       .image_counts = meaning_of(kImageCounts, "image_counts", text("image_counts")),
       .vision_seq_length = integer("vision_seq_length"),
+      .vision_length = text("vision_length") == "encoder" ? workloads::VisionLength::encoder
+                                                          : workloads::VisionLength::images,
+      .vision_positions = integer("vision_positions"),
+      .vision_merge_size = integer("vision_merge_size"),
       .freeze_vision_model = boolean("freeze_vision_model"),
       .recompute = recompute_config(text("recompute")),
       .precision = meaning_of(kPrecisions, "precision", text("precision")),
@@ -374,6 +384,7 @@ StepConfig step_config(const matrix::AxisTable& axes, const matrix::Case& test_c
       .placement = buffer_placement(text("placement"), place.rank)};
   config.engine = {.impl = impl,
                    .modules = module_kinds(reader.list("modules")),
+                   .captured_models = captured_models(text("captured_models")),
                    .pool = pool_sharing(text("pool")),
                    .warmup_steps = integer("warmup_steps"),
                    .capture_mode = capture_mode(text("capture_mode")),

@@ -58,18 +58,23 @@ TEST_F(StepConfigTest, TakesEachPartOfAGptFromItsAxis) {
 
 TEST_F(StepConfigTest, GivesModelVlmTheEncoderThatItsAxesName) {
   EXPECT_EQ(config_of("default", {}).model.encoder_layers, 0);
-  const workloads::ModelConfig encoder =
-      config_of(
-          "model=vlm,encoder_layers=3,images=2,image_counts=late,vision_seq_length=20,"
-          "freeze_vision_model=true",
-          {})
-          .model;
+  const StepConfig config = config_of(
+      "model=vlm,encoder_layers=3,images=2,image_counts=late,vision_seq_length=20,"
+      "freeze_vision_model=true,impl=local,captured_models=decoder",
+      {});
+  EXPECT_EQ(config.engine.captured_models, engines::CapturedModels::decoder);
+  const workloads::ModelConfig& encoder = config.model;
   EXPECT_EQ(encoder.encoder_layers, 3);
   EXPECT_EQ(encoder.images, 2);
   EXPECT_EQ(encoder.image_counts, workloads::ImageCounts::late);
   EXPECT_EQ(encoder.encoder_length(), 20);
   EXPECT_TRUE(encoder.freeze_vision_model);
   EXPECT_EQ(config_of("model=vlm,images=2", {}).model.encoder_length(), 2 * 2 * 4);
+  EXPECT_EQ(config_of("model=vlm,vision_length=encoder", {}).model.encoder_length(), 4096);
+  EXPECT_EQ(
+      config_of("model=vlm,vision_length=encoder,vision_positions=100,vision_merge_size=2", {})
+          .model.encoder_length(),
+      25);
 }
 
 TEST_F(StepConfigTest, TakesTolerancesAndTheKernelsThatNeedThem) {

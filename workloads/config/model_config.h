@@ -40,6 +40,10 @@ enum class AttentionKernel { math, efficient, flash };
 /// The values of axis image_counts: how many images a sequence has. late: none in the first steps.
 enum class ImageCounts { fixed, variable, late };
 
+/// The values of axis vision_length: what the length of the encoder's input follows from if none is
+/// given. images: as many images as a microbatch can have. encoder: the encoder's own settings.
+enum class VisionLength { images, encoder };
+
 /// The model and how it is trained. Where a field names a header, that header describes the option.
 struct ModelConfig {
   std::int64_t layers = 2, hidden = 64, heads = 4, kv_groups = 4, ffn = 256, vocab = 128;
@@ -76,9 +80,13 @@ struct ModelConfig {
   std::int64_t encoder_layers = 0;
   std::int64_t images = 0;  // the most images of a sequence
   ImageCounts image_counts = ImageCounts::fixed;
-  std::int64_t vision_seq_length = 0;  // of encoder_length(); 0: as many as `images` need
-  bool freeze_vision_model = false;    // the encoder does not train, its projection does
-  bool bidirectional = false;          // tokens attend to later ones too, as in an encoder
+  std::int64_t vision_seq_length = 0;  // of encoder_length(); 0: as vision_length says
+  VisionLength vision_length = VisionLength::images;
+  /// The positions that the encoder has for the patches of a microbatch, 0 if that is unknown, and
+  /// the side of the square of patches of which one image token is made.
+  std::int64_t vision_positions = 0, vision_merge_size = 1;
+  bool freeze_vision_model = false;  // the encoder does not train, its projection does
+  bool bidirectional = false;        // tokens attend to later ones too, as in an encoder
   RecomputeConfig recompute = {};
   Precision precision = Precision::fp32;
   bool autocast = false, autocast_cache = false;  // in bf16, with precision fp32: autocast.h
@@ -135,14 +143,22 @@ struct ModelConfig {
   }
   /// Whether the last pipeline stage has the token embedding too.
   bool embeds_on_last_stage() const { return tied_embeddings || mtp_num_layers > 0; }
-  /// The tokens of one image: a grid of two by two patches.
+  /// The tokens of one image: a grid of two by two patches, or squares of merged patches.
   static constexpr std::int64_t kPatches = 4;
-  /// The numbers of a patch: two by two pixels of three colours.
+  /// The numbers of a patch, two by two pixels of three colours, and those of an image token.
   static constexpr std::int64_t kPatchNumbers = 12;
+  std::int64_t token_numbers() const {
+    return kPatchNumbers * vision_merge_size * vision_merge_size;
+  }
   /// The length of the encoder's input, which holds all images of a microbatch one after another,
-  /// and padding.
+  /// and padding. Derived from the encoder's settings it is that of Megatron-LM's
+  /// get_vision_cuda_graph_seq_length().
   std::int64_t encoder_length() const {
-    return vision_seq_length > 0 ? vision_seq_length : microbatch_size * images * kPatches;
+    constexpr std::int64_t kUnknown = 4096;
+    if (vision_seq_length > 0) return vision_seq_length;
+    if (vision_length == VisionLength::images) return microbatch_size * images * kPatches;
+    return vision_positions > 0 ? vision_positions / (vision_merge_size * vision_merge_size)
+                                : kUnknown;
   }
   /// The number of the first layer of the encoder. Layers of the decoder come first, then those of
   /// multi-token prediction, then the encoder's.

@@ -71,9 +71,13 @@ TEST(LatentsAndPredictionsOnRanks, LossesAndGradientsEqualTheSingleRankModel) {
   ranks->for_each_layout([&](const Layout& layout) { expect_equals_single_rank(both, layout); });
   ranks->for_each_sequence_parallel_layout(
       [&](const Layout& layout) { expect_equals_single_rank(both, layout); });
+  ModelConfig packed = model(/*latents=*/false, /*predictions=*/2);
+  packed.packed = true;
+  ranks->for_each_layout([&](const Layout& layout) { expect_equals_single_rank(packed, layout); });
   ranks->for_each_context_parallel_layout([&](const Layout& layout, const std::string&) {
     // These layouts have no group for the embedding of the last stage.
     expect_equals_single_rank(model(/*latents=*/true, layout.pp == 1 ? 2 : 0), layout);
+    if (layout.pp == 1) expect_equals_single_rank(packed, layout);
   });
 }
 

@@ -40,14 +40,14 @@ TEST(LatentsAndPredictions, EveryEngineReplaysThemBitForBit) {
   experts.experts = 4;
   experts.topk = 2;
   experts.router_score_correction = true;
-  ModelConfig fp8 = latent_model(), hybrid = predicting_model();
+  ModelConfig fp8 = latent_model(), hybrid = predicting_model(), packed = predicting_model(2);
   fp8.precision = workloads::Precision::fp8_delayed;
   fp8.fp8_weights = true;
   fp8.mtp_num_layers = 1;
-  hybrid.hybrid = true;
+  hybrid.hybrid = packed.packed = true;
   for (const EngineTraits& engine : kEngineTraits)
     for (const ModelConfig& config :
-         {latent_model(), again, predicting_model(), both, experts, fp8, hybrid}) {
+         {latent_model(), again, predicting_model(), both, experts, fp8, hybrid, packed}) {
       if (!engine.captures()) continue;
       const std::string impl(engine.impl);
       SCOPED_TRACE(impl + ", latents " + std::to_string(config.multi_latent_attention) +
@@ -98,13 +98,11 @@ TEST(LatentsAndPredictions, AnEvaluationHasTheLossOfTheTrainingStepWithPredictio
 }
 
 TEST(LatentsAndPredictions, WhatCannotBeShiftedIsRefused) {
-  ModelConfig learned = predicting_model(), packed = predicting_model(), grouped = latent_model();
+  ModelConfig learned = predicting_model(), grouped = latent_model();
   learned.position_embedding = workloads::PositionEmbedding::learned_absolute;
-  packed.packed = true;
   grouped.kv_groups = 2;
   for (const auto& [config, says] :
        {std::pair{learned, "multi-token prediction: got learned positions"},
-        {packed, "multi-token prediction: got learned positions, packed sequences"},
         {predicting_model(8),
          "sequences of 8 tokens; want none of these and more tokens than the 8"},
         {grouped, "got kv_groups = 2 and heads in latent attention = 4"}}) {
@@ -139,6 +137,8 @@ TEST(LatentAndPredictionFaults, ChangeReplaysAloneOrAllStepsAsTheTableSays) {
       after_recording{true, false, false, false, false, false};
   ModelConfig again = latent_model();
   again.recompute = workloads::selective({RecomputedPart::mla_up_proj});
+  ModelConfig packed = predicting_model();
+  packed.packed = true;
   for (const Row& row :
        {Row{Fault::latent_norm_of_another_layer, "local", latent_model(), after_recording},
         Row{Fault::latent_norm_of_another_layer, "transformer_engine", latent_model(),
@@ -146,6 +146,8 @@ TEST(LatentAndPredictionFaults, ChangeReplaysAloneOrAllStepsAsTheTableSays) {
         Row{Fault::recompute_of_other_latents, "none", again, Equal(kSteps, false)},
         Row{Fault::prediction_labels_frozen_at_capture, "full_iteration", predicting_model(),
             after_warm_up},
+        Row{Fault::prediction_documents_frozen_at_capture, "full_iteration", packed, after_warm_up},
+        Row{Fault::prediction_across_documents, "none", packed, Equal(kSteps, false)},
         Row{Fault::prediction_gradient_of_other_microbatch, "local", predicting_model(),
             after_recording},
         Row{Fault::prediction_losses_summed, "none", predicting_model(2), Equal(kSteps, false)}}) {

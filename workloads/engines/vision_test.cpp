@@ -95,6 +95,62 @@ TEST(Vision, PartsOfTheEncoderAreGraphsOfTheirOwnAndOfAFrozenOneForwardsAlone) {
     }
 }
 
+TEST(Vision, GraphsOfTheEncoderAloneAndOfTheDecoderAloneReplayBitForBit) {
+  struct Row {
+    CapturedModels captured;
+    bool frozen, parts;
+    std::int64_t launches;  // in a step: two layers of the decoder, three of the encoder
+  };
+  for (const char* impl : {"local", "transformer_engine", "callables"})
+    for (const Row& row : {Row{CapturedModels::encoder, false, false, 2 * 2 * 3},
+                           Row{CapturedModels::encoder, true, true, 2 * 1 * 3},
+                           Row{CapturedModels::decoder, false, true, 2 * 2 * 2},
+                           Row{CapturedModels::decoder, true, false, 2 * 2 * 2}}) {
+      SCOPED_TRACE(std::string(impl) + ", launches " + std::to_string(row.launches));
+      EngineConfig config{.impl = impl, .captured_models = row.captured, .warmup_steps = kWarmup};
+      if (row.parts) config.modules = {workloads::ModuleKind::attn};
+      TwinSteps twins(vlm(ImageCounts::variable, row.frozen), {}, config);
+      for (std::int64_t i = 0; i < kSteps; ++i)
+        EXPECT_EQ(difference(twins.step(i)), "") << "step " << i;
+      EXPECT_EQ(twins.graph->counters().launches_per_step, row.launches);
+      for (const CaptureReport& report : twins.witness.reports)
+        EXPECT_EQ(report.graph.starts_with("vision."), row.captured == CapturedModels::encoder)
+            << report.graph;
+      EXPECT_EQ(twins.witness.canaries, 0);
+      EXPECT_TRUE(twins.witness.changed_by.empty());
+      twins.graph->drop_graphs();
+    }
+}
+
+TEST(VisionFaults, M506LosesImagesInReplaysAlone) {
+  ModelConfig model = vlm(ImageCounts::fixed);
+  model.vision_length = workloads::VisionLength::encoder;
+  model.vision_positions = 70;
+  model.vision_merge_size = 2;
+  for (const Fault fault : {Fault::none, Fault::length_merged_twice}) {
+    std::vector<bool> want(kSteps, true);
+    if (fault != Fault::none) std::fill(want.begin() + kWarmup, want.end(), false);
+    EXPECT_EQ(equal_steps("full_iteration", model, fault), want);
+  }
+}
+
+TEST(VisionFaults, OfAnEncoderThatIsCapturedAloneHaveTheirEffects) {
+  for (const Fault fault :
+       {Fault::none, Fault::captured_models_ignored, Fault::encoder_gradient_of_other_microbatch}) {
+    TwinSteps twins(
+        vlm(), {},
+        {.impl = "local", .captured_models = CapturedModels::encoder, .warmup_steps = kWarmup},
+        fault);
+    std::int64_t equal = 0;
+    for (std::int64_t i = 0; i < kSteps; ++i) equal += twins.step(i).equal;
+    const bool late = fault == Fault::encoder_gradient_of_other_microbatch;
+    EXPECT_EQ(equal == kSteps, !late);
+    EXPECT_EQ(twins.graph->counters().launches_per_step,
+              2 * 2 * (fault == Fault::captured_models_ignored ? 5 : 3));
+    twins.graph->drop_graphs();
+  }
+}
+
 TEST(Vision, ItsLayersMultiplyInFp8AndFp4AsThoseOfTheDecoder) {
   using workloads::Precision;
   struct Row {

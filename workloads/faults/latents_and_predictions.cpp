@@ -1,4 +1,4 @@
-// Faults in latent attention and in multi-token prediction.
+// Faults in latent attention, in what inference keeps of it, and in multi-token prediction.
 #include "workloads/faults/planted.h"
 #include "workloads/training/train_step.h"
 
@@ -27,6 +27,28 @@ class RotaryKeysFrozen final : public Planted {
  private:
   std::int64_t begin_ = 0, width_ = 0;
   at::Tensor kept_;
+};
+
+/// The cache of inference keeps the rotary parts of keys as they come, not rotated, in every arm.
+class KeptUnrotated final : public FaultHooks {
+ public:
+  at::Tensor kept_positions(const at::Tensor& positions) override {
+    return at::zeros_like(positions);
+  }
+};
+
+/// A graph of inference rotates what it keeps by the positions of its warm-up.
+class KeptPositionsFrozen final : public Planted {
+ public:
+  at::Tensor kept_positions(const at::Tensor& positions) override {
+    if (!recording()) latest_ = positions.clone();
+    kept_.push_back(latest_);  // the graph refers to it
+    return latest_;
+  }
+
+ private:
+  at::Tensor latest_;
+  Tensors kept_;
 };
 
 /// The captured parts of the second layer normalise their latent with the weight of the first
@@ -109,9 +131,34 @@ class PredictionGradientLate final : public PredictionFault {
 /// The labels are shifted on the host, so a graph holds those of the step before its capture.
 class PredictionLabelsFrozen final : public Planted {
  public:
-  at::Tensor prediction_labels(const at::Tensor& labels) override {
-    if (recording()) return kept_;
-    return kept_ = labels.clone();
+  void predicted(at::Tensor& labels, at::Tensor&) override {
+    if (recording())
+      labels = kept_;
+    else
+      kept_ = labels.clone();
+  }
+
+ private:
+  at::Tensor kept_;
+};
+
+/// Predictions look ahead within the whole sequence, across the borders of documents.
+class PredictedAcrossDocuments final : public Planted {
+ public:
+  void predicted(at::Tensor&, at::Tensor& documents) override {
+    if (documents.defined()) documents = documents.clamp_max(0);
+  }
+};
+
+/// The borders of documents, beyond which nothing is predicted, are read on the host, so a graph
+/// holds those of the step before its capture.
+class PredictedDocumentsFrozen final : public Planted {
+ public:
+  void predicted(at::Tensor&, at::Tensor& documents) override {
+    if (recording())
+      documents = kept_;
+    else if (documents.defined())
+      kept_ = documents.clone();
   }
 
  private:
@@ -143,6 +190,18 @@ std::shared_ptr<FaultHooks> prediction_gradient_of_other_microbatch() {
 }
 std::shared_ptr<FaultHooks> prediction_labels_frozen_at_capture() {
   return std::make_shared<PredictionLabelsFrozen>();
+}
+std::shared_ptr<FaultHooks> rotary_keys_kept_unrotated() {
+  return std::make_shared<KeptUnrotated>();
+}
+std::shared_ptr<FaultHooks> kept_positions_frozen_at_capture() {
+  return std::make_shared<KeptPositionsFrozen>();
+}
+std::shared_ptr<FaultHooks> prediction_across_documents() {
+  return std::make_shared<PredictedAcrossDocuments>();
+}
+std::shared_ptr<FaultHooks> prediction_documents_frozen_at_capture() {
+  return std::make_shared<PredictedDocumentsFrozen>();
 }
 std::shared_ptr<FaultHooks> prediction_losses_summed() {
   return std::make_shared<PredictionLossesSummed>();

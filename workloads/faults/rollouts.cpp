@@ -13,32 +13,38 @@ bool of_inference(const std::string& graph) {
   return graph.starts_with("decode.") || graph.starts_with("prefill.");
 }
 
-/// The graphs of inference compute with copies of the weights that were made at their capture, as
-/// of weights that are cast or laid out anew for inference.
+/// The graphs of inference compute with copies of weights that were made at their capture, as of
+/// weights that are cast or laid out anew for inference: of those whose names contain `part`.
 class WeightsFrozen final : public FaultHooks {
  public:
+  explicit WeightsFrozen(std::string part) : part_(std::move(part)) {}
   void before_capture(const CaptureParts& parts, CaptureRequest& request) override {
     if (!of_inference(request.graph)) return;
     if (copies_.empty())
       for (const NamedTensor& one : parts.step.parameters())
-        copies_.push_back(one.tensor.detach().clone());
-    request.work = [this, &step = parts.step, work = std::move(request.work)] {
-      exchange(step.parameters());
+        if (one.name.find(part_) != std::string::npos)
+          copies_.push_back({one.tensor, one.tensor.detach().clone()});
+    request.work = [this, work = std::move(request.work)] {
+      exchange();
       work();
-      exchange(step.parameters());
+      exchange();
     };
   }
 
  private:
-  void exchange(const std::vector<NamedTensor>& parameters) {
-    for (std::size_t i = 0; i < copies_.size(); ++i) {
-      at::Tensor memory = parameters[i].tensor.variable_data();
-      at::Tensor(parameters[i].tensor).set_data(copies_[i]);
-      copies_[i] = std::move(memory);
+  struct Copy {
+    at::Tensor parameter, memory;
+  };
+  void exchange() {
+    for (Copy& one : copies_) {
+      at::Tensor memory = one.parameter.variable_data();
+      one.parameter.set_data(one.memory);
+      one.memory = std::move(memory);
     }
   }
 
-  Tensors copies_;
+  const std::string part_;
+  std::vector<Copy> copies_;
 };
 
 /// The sampler draws from the generators of training, in every arm.
@@ -142,7 +148,12 @@ class RolloutsKept final : public Planted {
 
 }  // namespace
 
-std::shared_ptr<FaultHooks> rollout_weights_frozen() { return std::make_shared<WeightsFrozen>(); }
+std::shared_ptr<FaultHooks> rollout_weights_frozen() {
+  return std::make_shared<WeightsFrozen>("param:");
+}
+std::shared_ptr<FaultHooks> up_projection_of_rollout_frozen() {
+  return std::make_shared<WeightsFrozen>(".kv_up.");
+}
 std::shared_ptr<FaultHooks> sampler_draws_from_training() {
   return std::make_shared<SamplerOfTraining>();
 }

@@ -15,20 +15,85 @@ using workloads::ModuleBody, workloads::ModuleCall;
 /// The padding of images counts as a part of the first one.
 class PaddingReadAsImage final : public Planted {
  public:
-  at::Tensor image_numbers(const at::Tensor& numbers) override { return numbers.clamp_min(0); }
+  void images(at::Tensor& numbers, at::Tensor&) override { numbers = numbers.clamp_min(0); }
 };
 
 /// The number of images is read on the host, so the graph holds that of the step before its
 /// capture.
 class ImageCountByValue final : public Planted {
  public:
-  at::Tensor image_numbers(const at::Tensor& numbers) override {
-    if (recording()) return kept_;
-    return kept_ = numbers.clone();
+  void images(at::Tensor& numbers, at::Tensor&) override {
+    if (recording())
+      numbers = kept_;
+    else
+      kept_ = numbers.clone();
   }
 
  private:
   at::Tensor kept_;
+};
+
+/// The row of image tokens that have no place on a rank: the number of its rows.
+std::int64_t spare_row(const workloads::ModelConfig& config, const workloads::Layout& layout) {
+  return config.microbatch_size * layout.own_length(config) / layout.sequence_parts();
+}
+
+/// A rank that shares its sequences finds the places of image tokens one image too late.
+class ImageRowsOfOtherPart final : public Planted {
+ public:
+  void plan_step(const StepPlan& plan) override {
+    Planted::plan_step(plan);
+    spare_ = spare_row(plan.config, plan.layout);
+  }
+  void images(at::Tensor&, at::Tensor& rows) override {
+    if (layout().cp_rank + (layout().sequence_parallel ? layout().tp_rank : 0) > 0)
+      rows = (rows + workloads::ModelConfig::kPatches).clamp_max(spare_);
+  }
+
+ private:
+  std::int64_t spare_ = 0;
+};
+
+/// The rows into which a graph puts image tokens are those of the step before its capture, which
+/// may have other ones on this rank.
+class ImageRowsByValue final : public Planted {
+ public:
+  void images(at::Tensor&, at::Tensor& rows) override {
+    if (recording())
+      rows = kept_;
+    else
+      kept_ = rows.clone();
+  }
+
+ private:
+  at::Tensor kept_;
+};
+
+/// A graph has room for the image tokens of a length from which the merging was taken off once
+/// more, and loses the others.
+class LengthMergedTwice final : public Planted {
+ public:
+  void plan_step(const StepPlan& plan) override {
+    Planted::plan_step(plan);
+    merged_ = plan.config.vision_merge_size * plan.config.vision_merge_size;
+    spare_ = spare_row(plan.config, plan.layout);
+  }
+  void images(at::Tensor& numbers, at::Tensor& rows) override {
+    if (!recording()) return;
+    const std::int64_t room = numbers.size(1) / merged_, lost = numbers.size(1) - room;
+    numbers = at::cat({numbers.narrow(1, 0, room), at::full({1, lost}, -1, numbers.options())}, 1);
+    rows = at::cat({rows.narrow(0, 0, room), at::full({lost}, spare_, rows.options())});
+  }
+
+ private:
+  std::int64_t merged_ = 1, spare_ = 0;
+};
+
+/// Each tensor parallel rank keeps the gradients that its own part of a sequence gives to image
+/// tokens.
+class ImageGradientsNotSummed final : public FaultHooks {
+ public:
+  bool sums_image_gradients() override { return false; }
 };
 
 /// A fault in the parts of the encoder.
@@ -76,6 +141,33 @@ class ImagesNotCopied final : public EncoderFault {
     if (previous_.defined()) stale[0] = inputs[0] - inputs[0].detach() + previous_;
     previous_ = inputs[0].detach().clone();
     return PartFault::run(call, stale, parameters, body);
+  }
+
+ private:
+  Engine* made_ = nullptr;
+  at::Tensor previous_;
+};
+
+/// In replays the encoder gets the gradient that the microbatch before left: what an eager decoder
+/// returns is not copied to where the backward graph reads it.
+class EncoderGradientLate final : public EncoderFault {
+ public:
+  std::unique_ptr<Engine> make_engine(const EngineParts& parts, const MakeEngine& make) override {
+    auto engine = make(parts.config, parts.device, parts.observer);
+    made_ = engine.get();
+    return engine;
+  }
+  Tensors run(const ModuleCall& call, const Tensors& inputs, const Tensors& parameters,
+              const ModuleBody& body) override {
+    Tensors results = EncoderFault::run(call, inputs, parameters, body);
+    const bool replays = !recording() && made_ && made_->counters().graphs > 0;
+    if (call.layer == last_ && call.kind == workloads::ModuleKind::layer && replays)
+      results[0].register_hook([this](const at::Tensor& gradient) {
+        const at::Tensor before = previous_.defined() ? previous_ : gradient;
+        previous_ = gradient.clone();
+        return before;
+      });
+    return results;
   }
 
  private:
@@ -234,6 +326,21 @@ std::shared_ptr<FaultHooks> image_boundaries_lost_in_capture() {
 }
 std::shared_ptr<FaultHooks> encoder_gradient_lost() {
   return std::make_shared<EncoderGradientLost>();
+}
+std::shared_ptr<FaultHooks> image_rows_of_other_part() {
+  return std::make_shared<ImageRowsOfOtherPart>();
+}
+std::shared_ptr<FaultHooks> image_rows_by_value() { return std::make_shared<ImageRowsByValue>(); }
+std::shared_ptr<FaultHooks> length_merged_twice() { return std::make_shared<LengthMergedTwice>(); }
+std::shared_ptr<FaultHooks> image_gradients_not_summed() {
+  return std::make_shared<ImageGradientsNotSummed>();
+}
+std::shared_ptr<FaultHooks> encoder_gradient_of_other_microbatch() {
+  return std::make_shared<EncoderGradientLate>();
+}
+std::shared_ptr<FaultHooks> captured_models_ignored() {
+  return std::make_shared<ConfigFault>(
+      [](EngineConfig& config) { config.captured_models = engines::CapturedModels::both; });
 }
 std::shared_ptr<FaultHooks> frozen_encoder_updated() {
   return std::make_shared<FrozenEncoderUpdated>();

@@ -1,5 +1,5 @@
 // What inference keeps of earlier tokens instead of computing them again: keys and values for
-// attention, and the state of mamba layers.
+// attention, or the latents that they are made of, and the state of mamba layers.
 #pragma once
 
 #include <vector>
@@ -25,15 +25,19 @@ struct CachedStates {
 
 /// The N tokens of one inference step, of any requests, and the cache. C entries of the cache, S
 /// tokens that a request has at most, L layers of this rank, G/T key-value groups of this rank, D
-/// elements in a head. All tensors are on the device and static, so that a graph may hold their
-/// addresses.
+/// elements in a head, K + W elements of a latent of keys and values and of their rotary part. All
+/// tensors are on the device and static, so that a graph may hold their addresses.
 struct CachedTokens {
   at::Tensor positions;  // [N] int64 in: the place of each token in its request
-  at::Tensor written;    // [N] int64 in: the entry that gets its key and value
+  at::Tensor written;    // [N] int64 in: the entry that gets its key and value, or its latent
   at::Tensor read;       // [N, S] int64 in: the entries of its request, in order
   at::Tensor mask;       // [N, 1, S] in, of the model's type: added to its scores
-  /// L of [C, G/T, D], in and out; undefined for mamba layers.
+  /// L of [C, G/T, D], in and out; undefined for mamba layers and with latent attention.
   std::vector<at::Tensor> keys, values;
+  /// L of [C, K + W], in and out: the latent, normalised, and the rotary part of the keys, rotated.
+  /// All heads share them, so every tensor parallel rank has them whole. Undefined for mamba layers
+  /// and without latent attention.
+  std::vector<at::Tensor> latents;
   CachedStates states;  // only in a hybrid model
 };
 

@@ -72,6 +72,7 @@ Attention::Attention(Parameters& parameters, const ModelConfig& config, const La
                   config.grad_accumulation_fusion, delayed) {}
 
 at::Tensor Attention::forward(const at::Tensor& x, const ForwardPass& pass) const {
+  if (pass.cached && latent_) return projection_.forward(attend_to_latents(x, pass), pass);
   if (pass.cached) {
     const at::Tensor mixed =
         qkv_->forward(x, pass).unflatten(1, {groups_, heads_of_group_ + 2, width_});
@@ -218,11 +219,8 @@ at::Tensor Attention::attend_fused(const at::Tensor& query, const at::Tensor& ke
 /// mixed [N, G/T, R+2, D]: queries, key and value of each token. Returns [N, G/T*R*D].
 at::Tensor Attention::attend_to_kept(const at::Tensor& mixed, const CachedTokens& cached) const {
   const std::int64_t tokens = mixed.size(0), kept = cached.read.size(1);
-  const at::Tensor cosine = tables_.cosine.index_select(0, cached.positions),
-                   sine = tables_.sine.index_select(0, cached.positions);  // [N, 1, 1, D]
-  const at::Tensor turned = mixed.narrow(2, 0, heads_of_group_ + 1);
   const at::Tensor rotated =
-      turned * cosine + at::roll(turned, width_ / 2, 3) * sine;  // [N, G/T, R+1, D]
+      rotate_to(cached.positions, mixed.narrow(2, 0, heads_of_group_ + 1));  // [N, G/T, R+1, D]
   const auto index = static_cast<std::size_t>(layer_);
   const at::Tensor &keys = cached.keys.at(index), &values = cached.values.at(index);
   keys.index_copy_(0, cached.written, rotated.select(2, heads_of_group_));
@@ -243,6 +241,31 @@ at::Tensor Attention::attend_to_kept(const at::Tensor& mixed, const CachedTokens
       at::baddbmm(mask, query, of_request(keys).transpose(1, 2), /*beta=*/1, /*alpha=*/scale());
   const at::Tensor shares = at::softmax(wide(scores), -1).to(scores.scalar_type());
   return at::bmm(shares, of_request(values)).view({tokens, groups_ * heads_of_group_ * width_});
+}
+
+/// x [N, H]. Returns [N, G/T*D]. Keys are latents with their rotary part, which all heads share,
+/// and values are latents; a query is brought to where latents are, and the result back from there
+/// (latent_projections.h).
+at::Tensor Attention::attend_to_latents(const at::Tensor& x, const ForwardPass& pass) const {
+  const CachedTokens& cached = *pass.cached;
+  const Latents latents = latent_->down(x, pass);
+  const std::vector<at::Tensor> query =
+      latent_->queries(latents.query, pass)
+          .split_with_sizes({value_width_, width_ - value_width_}, 2);  // [N, G/T, D], [N, G/T, W]
+  const at::Tensor rotary = rotate_to(pass.faults.kept_positions(cached.positions),
+                                      latents.rotary.unsqueeze(1).unsqueeze(1))
+                                .flatten(1);  // [N, W]
+  const at::Tensor& all = cached.latents.at(static_cast<std::size_t>(layer_));
+  all.index_copy_(0, cached.written, at::cat({latents.key_value, rotary}, 1));
+  const at::Tensor kept = all.index_select(0, cached.read.flatten())
+                              .view({x.size(0), cached.read.size(1), all.size(1)});
+  const at::Tensor asked = at::cat({latent_->onto_latents(query[0]),
+                                    rotate_to(cached.positions, query[1].unsqueeze(2)).squeeze(2)},
+                                   2);  // [N, G/T, K + W]
+  const at::Tensor scores =
+      at::baddbmm(cached.mask, asked, kept.transpose(1, 2), /*beta=*/1, /*alpha=*/scale());
+  const at::Tensor shares = at::softmax(scores.to(at::kFloat), -1).to(scores.scalar_type());
+  return latent_->values(at::bmm(shares, kept.narrow(2, 0, latents.key_value.size(1)))).flatten(1);
 }
 
 /// own [B*G/T, S, E + D]. Returns [B*G/T, A, E + D], rank by rank.
@@ -329,6 +352,12 @@ AttentionInputs Attention::inputs_within(const at::Tensor& documents) const {
 /// position.
 at::Tensor Attention::rotate(const at::Tensor& x, const AttentionInputs& inputs) const {
   return x * inputs.cosine + at::roll(x, x.size(4) / 2, 4) * inputs.sine;
+}
+
+/// x [N, *, *, W], single tokens at `positions` [N] int64. As rotate().
+at::Tensor Attention::rotate_to(const at::Tensor& positions, const at::Tensor& x) const {
+  return x * tables_.cosine.index_select(0, positions) +
+         at::roll(x, x.size(3) / 2, 3) * tables_.sine.index_select(0, positions);
 }
 
 }  // namespace graphproof::workloads

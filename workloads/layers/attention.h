@@ -78,8 +78,8 @@ class Attention {
 
   /// x [N/P, H] outside the tensor parallel region. Returns the same shape, also outside it. With
   /// ForwardPass::cached the N rows are single tokens of any requests: their keys and values are
-  /// kept, and each attends to what its request has kept. Requires rotary positions, that sequences
-  /// are not split, and attention without latents.
+  /// kept, or the latents of these, and each attends to what its request has kept. Requires rotary
+  /// positions, and that sequences are not split.
   at::Tensor forward(const at::Tensor& x, const ForwardPass& pass) const;
 
  private:
@@ -101,6 +101,8 @@ class Attention {
   at::Tensor attend_fused(const at::Tensor& query, const at::Tensor& key,
                           const at::Tensor& value) const;
   at::Tensor attend_to_kept(const at::Tensor& mixed, const CachedTokens& cached) const;
+  at::Tensor attend_to_latents(const at::Tensor& x, const ForwardPass& pass) const;
+  at::Tensor rotate_to(const at::Tensor& positions, const at::Tensor& x) const;
   at::Tensor gathered(const at::Tensor& own) const;
   at::Tensor ring_attention(const at::Tensor& query, const at::Tensor& own, const at::Tensor& sent,
                             const at::Tensor& mask, const ForwardPass& pass,

@@ -34,6 +34,7 @@ MultiTokenPrediction::MultiTokenPrediction(Parameters& parameters, const ModelCo
                                            const MambaTables& mamba_tables, at::Device device)
     : layout_(layout),
       recompute_(config.recompute.of_prediction_layers() ? config.recompute : RecomputeConfig{}),
+      own_(own_positions(config, layout).to(device)),
       factor_(config.mtp_loss_scaling_factor / static_cast<double>(config.mtp_num_layers)) {
   const at::Tensor places = places_of_positions(config, layout),
                    positions = own_positions(config, layout);
@@ -66,18 +67,35 @@ MultiTokenPrediction::MultiTokenPrediction(Parameters& parameters, const ModelCo
 
 at::Tensor MultiTokenPrediction::loss(const at::Tensor& hidden, const at::Tensor& labels,
                                       const Shared& shared, const ForwardPass& pass) const {
-  const at::Tensor all = pass.faults.prediction_labels(of_all_ranks(labels));
+  at::Tensor all = of_all_ranks(labels), documents = pass.documents;
+  pass.faults.predicted(all, documents);
   at::Tensor x = hidden, sum;
+  std::int64_t ahead = 0;
   for (const Depth& depth : depths_) {
     const at::Tensor embedded = shared.embed(all.index_select(1, depth.tokens));
     const at::Tensor both =
         at::cat({depth.embedding_norm.forward(embedded), depth.hidden_norm.forward(x)}, 1);
     x = depth.final_norm.forward(
         run_layers(depth.layer, depth.projection.forward(both, pass), pass, recompute_));
-    const at::Tensor one = shared.loss(x, all.index_select(1, depth.labels), depth.weights);
+    ++ahead;
+    const at::Tensor one =
+        shared.loss(x, all.index_select(1, depth.labels),
+                    documents.defined() ? weights_within(documents, ahead) : depth.weights);
     sum = sum.defined() ? sum + one : one;
   }
   return sum * factor_;
+}
+
+/// documents [B, A]. As weights_ahead(), of the positions whose document has a token that far
+/// ahead. Without any, all are 0.
+at::Tensor MultiTokenPrediction::weights_within(const at::Tensor& documents,
+                                                std::int64_t ahead) const {
+  const std::int64_t last = documents.size(1) - (ahead + 1);  // the first position without one
+  const at::Tensor begins = documents.narrow(1, 0, last);
+  at::Tensor counted = at::zeros_like(documents, at::kFloat);
+  counted.narrow(1, 0, last)
+      .copy_(begins.eq(documents.narrow(1, ahead + 1, last)).logical_and(begins.ge(0)));
+  return counted.index_select(1, own_) * layout_.cp / counted.sum().clamp_min(1);
 }
 
 /// labels [B, S]. Returns those of all context parallel ranks, rank by rank, [B, A].

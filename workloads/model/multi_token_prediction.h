@@ -13,8 +13,10 @@
 // The transformer layers are parts of their own for a runner, numbered after the decoder's
 // (ModelConfig::layer_name); what lies between them is eager unless the whole step is captured. The
 // last positions of a sequence have no token that far ahead: they have weight 0, and as attention
-// is causal, no other position depends on them. Where Megatron-LM splits the projection over tensor
-// parallel ranks and gathers its outputs, each rank here has it whole.
+// is causal, no other position that counts depends on them. In packed sequences the same holds for
+// the last positions of each document, because attention stays within it too. Where Megatron-LM
+// splits the projection over tensor parallel ranks and gathers its outputs, each rank here has it
+// whole.
 //
 // B sequences of A tokens, S of them on this rank; N = B*S, P parts of a sequence
 // (tensor_parallel.h), H hidden elements.
@@ -43,8 +45,7 @@ class MultiTokenPrediction {
         loss;
   };
 
-  /// REQUIRES: rotary positions, no packed sequences, and more tokens in a sequence than layers.
-  /// The tables outlive it.
+  /// REQUIRES: rotary positions, and more tokens in a sequence than layers. The tables outlive it.
   MultiTokenPrediction(Parameters& parameters, const ModelConfig& config, const Layout& layout,
                        const AttentionTables& tables, const MambaTables& mamba_tables,
                        at::Device device);
@@ -66,13 +67,15 @@ class MultiTokenPrediction {
     /// [S] int64: where, among the labels of all ranks, the token is whose embedding a position
     /// takes, and the one that it predicts.
     at::Tensor tokens, labels;
-    at::Tensor weights;  // [B, S] fp32
+    at::Tensor weights;  // [B, S] fp32, unless sequences are packed
   };
   at::Tensor of_all_ranks(const at::Tensor& labels) const;
+  at::Tensor weights_within(const at::Tensor& documents, std::int64_t ahead) const;
 
   Layout layout_;
   RecomputeConfig recompute_;
-  double factor_;  // of each loss
+  at::Tensor own_;  // [S] int64: the positions of this rank's tokens
+  double factor_;   // of each loss
   std::vector<Depth> depths_;
 };
 

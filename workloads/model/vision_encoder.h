@@ -16,7 +16,17 @@
 // front of. A scale follows the largest element of a tensor or of a block, so there padding does
 // have influence.
 //
-// L image tokens, X numbers of a patch, H hidden elements; N rows of the decoder (layer.h).
+// Where ranks share the decoder's sequences, by sequence or by context parallelism, each of them
+// runs the encoder with all images, and takes the tokens whose places it has. The encoder itself
+// has whole sequences. Tensor parallel ranks add up what their parts of a sequence give to the
+// gradients of image tokens; the gradients of context parallel ranks are summed as those of all
+// parameters are.
+//
+// The numbers of an image token are those of its patch, or of the square of patches that are merged
+// into it (spatial_merge_size).
+//
+// L image tokens, X numbers of an image token, H hidden elements; N rows of the decoder on this
+// rank.
 #pragma once
 
 #include <vector>
@@ -34,8 +44,7 @@ ModelConfig encoder_config(const ModelConfig& config);
 class VisionEncoder {
  public:
   /// Creates the encoder's parameters in `encoder` and those of the projection in `projection`,
-  /// which may be the same. REQUIRES: a first stage without sequence and context parallelism.
-  /// `tracker` and `faults` outlive it.
+  /// which may be the same. REQUIRES: a first stage. `tracker` and `faults` outlive it.
   VisionEncoder(Parameters& encoder, Parameters& projection, const ModelConfig& config,
                 const Layout& layout, fixtures::RngTracker& tracker, std::uint64_t seed,
                 at::Device device, faults::FaultHooks& faults);
@@ -53,7 +62,8 @@ class VisionEncoder {
 
  private:
   ModelConfig config_;
-  bool frozen_;
+  Layout own_;            // of the encoder
+  bool frozen_, shared_;  // shared: tensor parallel ranks have parts of the decoder's sequences
   AttentionTables tables_;
   MambaTables mamba_tables_;
   at::Tensor patch_embedding_, positions_;  // [H, X]; [tokens of an image, H]

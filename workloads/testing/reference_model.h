@@ -98,7 +98,8 @@ class ReferenceModel {
              predictions(hidden, batch, m);
     const at::Tensor losses =
         at::cross_entropy_loss(logits, batch.labels[m].cpu().view({-1}), {}, at::Reduction::None);
-    return (losses * batch.weights[m].cpu().to(at::kDouble).view({-1})).sum();
+    return (losses * batch.weights[m].cpu().to(at::kDouble).view({-1})).sum() +
+           predictions(hidden, batch, m);
   }
 
   at::Tensor output(const at::Tensor& hidden) const {
@@ -106,7 +107,25 @@ class ReferenceModel {
         .reshape({-1, config_.vocab});
   }
 
-  // hidden [B, S, H]. The last positions, whose tokens are not known, are cut off.
+  // [B, S] bool: the positions whose own document, or sequence, has the token `ahead` further on.
+  at::Tensor having(std::int64_t ahead, const Batch& batch, std::size_t m) const {
+    const std::int64_t rows = config_.microbatch_size, length = config_.seq_length;
+    if (!config_.packed) return at::arange(length).lt(length + 1 - ahead).repeat({rows, 1});
+    const at::Tensor documents = batch.documents[m].cpu();
+    at::Tensor known = at::zeros({rows, length}, at::kBool);
+    for (std::int64_t b = 0; b < rows; ++b)
+      for (std::int64_t s = 0; s + ahead < length; ++s) {
+        const auto document = documents.index({b, s}).item<std::int64_t>();
+        known.index_put_(
+            {b, s},
+            at::scalar_tensor(
+                document >= 0 && documents.index({b, s + ahead}).item<std::int64_t>() == document,
+                at::kBool));
+      }
+    return known;
+  }
+
+  // hidden [B, S, H]. Positions whose tokens are not known, or of another document, do not count.
   at::Tensor predictions(const at::Tensor& hidden, const Batch& batch, std::size_t m) {
     at::Tensor x = hidden, sum = at::zeros({}, at::kDouble);
     const at::Tensor labels = batch.labels[m].cpu();
@@ -129,8 +148,11 @@ class ReferenceModel {
           dropped(config_.experts > 0 ? experts(inner, layer + ".mlp") : mlp(inner, layer + ".mlp"),
                   place + "mlp");
       x = norm(x, "mtp.final_norms." + number);
-      sum = sum + at::cross_entropy_loss(output(x.slice(1, 0, config_.seq_length - depth - 1)),
-                                         labels.slice(1, depth + 1).reshape({-1}));
+      const at::Tensor wanted =
+          at::cat({labels.slice(1, depth + 1), labels.slice(1, 0, depth + 1)}, 1);
+      const at::Tensor counted = having(depth + 2, batch, m);
+      if (counted.any().item<bool>())
+        sum = sum + at::cross_entropy_loss(output(x.index({counted})), wanted.index({counted}));
     }
     const auto layers = static_cast<double>(std::max<std::int64_t>(1, config_.mtp_num_layers));
     return sum * (config_.mtp_loss_scaling_factor / layers);

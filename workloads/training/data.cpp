@@ -5,6 +5,7 @@
 #include <string>
 
 #include "workloads/layers/context_parallel.h"
+#include "workloads/layers/tensor_parallel.h"
 #include "workloads/parameters/draw.h"
 
 namespace graphproof::workloads {
@@ -31,11 +32,11 @@ void require_room(const ModelConfig& config) {
   constexpr std::int64_t kPatches = ModelConfig::kPatches;
   const std::int64_t needed = config.microbatch_size * config.images * kPatches;
   if (needed > config.encoder_length())
-    throw std::invalid_argument("images: got up to " + std::to_string(needed) +
-                                " image tokens in a microbatch; want at most " +
-                                std::to_string(config.encoder_length()) +
-                                ", the encoder's length; why: rule B21, its graphs have room for "
-                                "that many; next: raise vision_seq_length or lower images");
+    throw std::invalid_argument(
+        "images: got up to " + std::to_string(needed) +
+        " image tokens in a microbatch; want at most " + std::to_string(config.encoder_length()) +
+        ", the encoder's length; why: rule B21, its graphs have room for "
+        "that many; next: raise vision_seq_length or vision_positions, or lower images");
   if (config.images * kPatches > config.seq_length)
     throw std::invalid_argument("images: got up to " + std::to_string(config.images) +
                                 " images of " + std::to_string(kPatches) +
@@ -44,14 +45,31 @@ void require_room(const ModelConfig& config) {
                                 "tokens of the sequence; next: raise seq_length or lower images");
 }
 
+/// [B * A + 1] int64: which of this rank's N rows outside of tensor parallel regions has each token
+/// of the sequences, in the order of these; N for those of other ranks, and at the end.
+at::Tensor own_rows(const ModelConfig& config, const Layout& layout) {
+  const std::int64_t all = config.microbatch_size * config.seq_length,
+                     own = config.microbatch_size * layout.own_length(config) /
+                           layout.sequence_parts();
+  const at::Tensor tokens = rows_of(at::arange(all, at::kLong)
+                                        .view({config.microbatch_size, config.seq_length})
+                                        .index_select(1, own_positions(config, layout)),
+                                    layout);
+  const std::int64_t part = layout.sequence_parallel ? layout.tp_rank : 0;
+  return at::full({all + 1}, own, at::kLong)
+      .index_copy(0, tokens.narrow(0, part * own, own), at::arange(own, at::kLong));
+}
+
 /// Adds the images of a microbatch whose first sequence is number `first` of the global batch.
-/// Returns the rows of their first tokens, in ascending order.
-std::vector<std::int64_t> add_images(Batch& batch, const ModelConfig& config, std::uint64_t seed,
-                                     std::int64_t step, std::int64_t first, at::Device device) {
+/// Returns where their first tokens are among the B * A tokens of the sequences, in ascending
+/// order.
+std::vector<std::int64_t> add_images(Batch& batch, const ModelConfig& config, const Layout& layout,
+                                     std::uint64_t seed, std::int64_t step, std::int64_t first,
+                                     at::Device device) {
   std::vector<std::int64_t> begins;
   constexpr std::int64_t kPatches = ModelConfig::kPatches;
   const std::int64_t length = config.encoder_length(), rows = config.microbatch_size;
-  at::Tensor patches = at::zeros({length, ModelConfig::kPatchNumbers}, at::kFloat),
+  at::Tensor patches = at::zeros({length, config.token_numbers()}, at::kFloat),
              images = at::full({1, length}, -1, at::kLong),
              image_rows = at::full({length}, rows * config.seq_length, at::kLong);
   std::int64_t token = 0;
@@ -67,7 +85,7 @@ std::vector<std::int64_t> add_images(Batch& batch, const ModelConfig& config, st
       const std::int64_t begin = i * room + draw.below(room - kPatches + 1, drawn++);
       begins.push_back(b * config.seq_length + begin);
       for (std::int64_t p = 0; p < kPatches; ++p, ++token) {
-        for (std::int64_t x = 0; x < ModelConfig::kPatchNumbers; ++x)
+        for (std::int64_t x = 0; x < config.token_numbers(); ++x)
           patches[token][x] = draw.uniform(drawn++);
         images[0][token] = b * config.images + i;
         image_rows[token] = b * config.seq_length + begin + p;
@@ -76,7 +94,7 @@ std::vector<std::int64_t> add_images(Batch& batch, const ModelConfig& config, st
   }
   batch.patches.push_back(patches.to(device));
   batch.images.push_back(images.to(device));
-  batch.image_rows.push_back(image_rows.to(device));
+  batch.image_rows.push_back(own_rows(config, layout).index_select(0, image_rows).to(device));
   return begins;
 }
 
@@ -118,8 +136,9 @@ Batch make_batch(const ModelConfig& config, const Layout& layout, std::uint64_t 
     if (config.paged_stash)
       batch.expert_pull.push_back(at::zeros({config.experts}, at::kFloat).to(device));
     if (config.encoder_layers > 0) {
-      const std::vector<std::int64_t> begins = add_images(
-          batch, config, seed, step, (layout.dp_rank * config.microbatches + m) * rows, device);
+      const std::vector<std::int64_t> begins =
+          add_images(batch, config, layout, seed, step,
+                     (layout.dp_rank * config.microbatches + m) * rows, device);
       if (config.packed) keep_whole(documents, begins);
     }
     if (!config.packed) continue;

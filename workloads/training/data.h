@@ -31,10 +31,11 @@ namespace graphproof::workloads {
 /// follow one another along L image tokens, the encoder's length, and padding follows them. A
 /// microbatch without images is all padding, so a batch has the same tensors whether it has images
 /// or not. Without an encoder these are empty:
-///   patches[m]    [L, X]  fp32   in  the X numbers of each token's patch
+///   patches[m]    [L, X]  fp32   in  the X numbers of each token's patch or merged patches
 ///   images[m]     [1, L]  int64  in  the number of the image of each token; -1 for padding
-///   image_rows[m] [L]     int64  in  the row of the B*S tokens whose place the token takes; B*S
-///                                    for padding
+///   image_rows[m] [L]     int64  in  the row, of those N that this rank has outside of tensor
+///                                    parallel regions (tensor_parallel.h), whose place the token
+///                                    takes; N for padding and if another rank has the place
 /// With a paged stash every microbatch has the following, which is zero; otherwise it is empty:
 ///   expert_pull[m] [E]    fp32   in  added to the logits of all routers, as with Megatron-LM's
 ///                                    --moe-router-force-biased

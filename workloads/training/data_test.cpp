@@ -5,6 +5,8 @@
 #include <set>
 #include <string>
 
+#include "workloads/layers/tensor_parallel.h"
+
 namespace graphproof::workloads {
 namespace {
 
@@ -97,6 +99,38 @@ TEST(Data, ImagesFollowOneAnotherAndTakePlacesInTheirOwnSequences) {
   EXPECT_TRUE(make_batch(kConfig, {}, 1, 0, at::kCPU).patches.empty());
 }
 
+TEST(Data, EachImageTokenHasARowOnTheOneRankThatHasItsPlace) {
+  const ModelConfig config = with_images();
+  const at::Tensor whole = make_batch(config, {}, 1, 0, at::kCPU).image_rows[0];
+  for (const Layout& layout :
+       {Layout{.tp = 2, .sequence_parallel = true}, Layout{.cp = 2}, Layout{.cp = 4},
+        Layout{.tp = 2, .sequence_parallel = true, .cp = 2}, Layout{.tp = 2}}) {
+    const std::int64_t own =
+        config.microbatch_size * layout.own_length(config) / layout.sequence_parts();
+    at::Tensor held = at::zeros_like(whole);
+    for (int cp_rank = 0; cp_rank < layout.cp; ++cp_rank)
+      for (int tp_rank = 0; tp_rank < layout.sequence_parts(); ++tp_rank) {
+        Layout rank = layout;
+        rank.cp_rank = cp_rank;
+        rank.tp_rank = tp_rank;
+        const Batch batch = make_batch(config, rank, 1, 0, at::kCPU);
+        const at::Tensor& rows = batch.image_rows[0];
+        held += rows.lt(own);
+        // The token that an image token replaces is the same as on a rank with whole sequences.
+        const at::Tensor mine = rows_of(batch.tokens[0], rank).narrow(0, tp_rank * own, own);
+        const at::Tensor all = make_batch(config, {}, 1, 0, at::kCPU).tokens[0].view({-1});
+        for (std::int64_t t = 0; t < rows.numel(); ++t) {
+          const auto row = rows[t].item<std::int64_t>();
+          if (row == own) continue;
+          EXPECT_EQ(mine[row].item<std::int64_t>(),
+                    all[whole[t].item<std::int64_t>()].item<std::int64_t>())
+              << "image token " << t;
+        }
+      }
+    EXPECT_TRUE(held.eq(1).all().item<bool>()) << "tp " << layout.tp << " cp " << layout.cp;
+  }
+}
+
 TEST(Data, MissingImagesArePaddingBehindTheOthers) {
   ModelConfig config = with_images();
   config.image_counts = ImageCounts::variable;
@@ -151,6 +185,21 @@ TEST(Data, ImagesWithoutRoomAreRefused) {
       << message(more);
   longer.vision_seq_length += 1;
   EXPECT_EQ(message(longer), "");
+}
+
+TEST(Data, TheLengthOfTheEncoderIsGivenOrFollowsFromImagesOrFromPositionsAndMerging) {
+  ModelConfig config = with_images();
+  EXPECT_EQ(config.encoder_length(), config.microbatch_size * 3 * 4);
+  config.vision_length = VisionLength::encoder;
+  EXPECT_EQ(config.encoder_length(), 4096);
+  config.vision_positions = 150;
+  EXPECT_EQ(config.encoder_length(), 150);
+  config.vision_merge_size = 2;
+  EXPECT_EQ(config.encoder_length(), 37);
+  const Batch batch = make_batch(config, {}, 1, 0, at::kCPU);
+  EXPECT_EQ(batch.patches[0].sizes(), (std::vector<std::int64_t>{37, 48}));
+  config.vision_seq_length = 40;
+  EXPECT_EQ(config.encoder_length(), 40);
 }
 
 TEST(Data, PackedSequencesAreConsecutiveDocumentsAndPadding) {

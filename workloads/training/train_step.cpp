@@ -38,13 +38,12 @@ void require_divides(const char* what, std::int64_t value, const char* by, std::
 
 void require_predictable(const ModelConfig& config) {
   const bool rope = config.position_embedding == PositionEmbedding::rope;
-  if (rope && !config.packed && !config.overlap_ep_comm && config.encoder_layers == 0 &&
+  if (rope && !config.overlap_ep_comm && config.encoder_layers == 0 &&
       config.mtp_num_layers < config.seq_length)
     return;
   throw std::invalid_argument(
-      "multi-token prediction: got learned positions, packed sequences, images, layers that "
-      "overlap "
-      "their exchanges, or sequences of " +
+      "multi-token prediction: got learned positions, images, layers that overlap their exchanges, "
+      "or sequences of " +
       std::to_string(config.seq_length) + " tokens; want none of these and more tokens than the " +
       std::to_string(config.mtp_num_layers) +
       " layers; why: they shift the tokens of a whole sequence, after all layers of the decoder; "
@@ -99,11 +98,6 @@ ModelConfig checked(const ModelConfig& config, const Layout& layout) {
                     layout.replicas());
   require_divides("seq_length", config.seq_length, "tp * cp under sequence parallelism",
                   layout.sequence_parts() * layout.cp);
-  if (config.encoder_layers > 0 && (layout.sequence_parallel || layout.cp > 1))
-    throw std::invalid_argument(
-        "model layout: got a vision encoder with split sequences; want whole ones; why: image "
-        "tokens take places anywhere in a sequence, which other ranks hold then; next: set "
-        "sequence_parallel to false and cp to 1");
   if (config.hybrid) {
     require_divides("layers", config.layers, "2 * pp * vpp in a hybrid model",
                     2 * layout.pp * layout.vpp);

@@ -179,6 +179,9 @@ TEST(TrainStep, LossAndGradientsEqualAnIndependentModelInDoublePrecision) {
   ahead.mtp_num_layers = 2;
   ahead.microbatches = 2;
   ahead.dropout = 0.1;
+  ModelConfig ahead_packed = ahead;
+  ahead_packed.packed = true;
+  ahead_packed.seq_length = 12;
   ahead_experts.dropless = true;
   ahead_experts.mtp_num_layers = 1;
   ahead_experts.recompute = full(RecomputeConfig::Method::uniform, 1);
@@ -190,6 +193,10 @@ TEST(TrainStep, LossAndGradientsEqualAnIndependentModelInDoublePrecision) {
   frozen.freeze_vision_model = true;
   frozen.normalization = Normalization::LayerNorm;
   frozen.vision_seq_length = 21;
+  ModelConfig merged = images;
+  merged.vision_length = VisionLength::encoder;
+  merged.vision_positions = 86;
+  merged.vision_merge_size = 2;
   images_of_experts.seq_length = 9;
   images_of_experts.encoder_layers = images_of_experts.images = 1;
   images_of_experts.dropless = true;
@@ -198,9 +205,11 @@ TEST(TrainStep, LossAndGradientsEqualAnIndependentModelInDoublePrecision) {
         Row{"latent attention with biases and layer norms, in documents", latent_packed},
         Row{"latents used again, with dropout", latent_again},
         Row{"two tokens predicted ahead", ahead},
+        Row{"two tokens predicted ahead in documents", ahead_packed},
         Row{"a token predicted ahead by experts, all layers again", ahead_experts},
         Row{"images, some missing", images},
         Row{"an encoder that is not trained, with more room than it needs", frozen},
+        Row{"images of merged patches, with a length from the encoder's positions", merged},
         Row{"images and experts", images_of_experts},
         Row{"documents and padding", packed},
         Row{"documents between mamba layers, core attention and norms of the others again",

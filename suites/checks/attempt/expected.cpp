@@ -68,10 +68,15 @@ Expected expected(const Axes& axes, StageEnds ends) {
                                      : one_graph_a_layer ? std::min<std::int64_t>(dense, 1)
                                                          : dense;
   const std::int64_t directions = axes.flag("freeze_vision_model") ? 1 : 2;
-  if (engine.captures_modules())
-    result.launches_per_step = 2 * parts * layer_passes +
-                               2 * prediction_parts * predictions * result.microbatches +
-                               directions * encoder_parts * encoder_layers * result.microbatches;
+  const std::string captured = axes.text("captured_models");
+  if (engine.captures_modules()) {
+    result.launches_per_step = 0;
+    if (captured != "encoder")
+      result.launches_per_step +=
+          2 * parts * layer_passes + 2 * prediction_parts * predictions * result.microbatches;
+    if (captured != "decoder")
+      result.launches_per_step += directions * encoder_parts * encoder_layers * result.microbatches;
+  }
   // A graph of delayed weight gradients exists for each layer that has captured linear layers:
   // those of attention, and those of the shared expert, which is captured with the router.
   const bool delayed = axes.holds("modules", "attn") ||

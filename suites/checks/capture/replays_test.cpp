@@ -101,15 +101,19 @@ TEST(Replays, OnlyTheFirstStageLaunchesTheGraphsOfAVisionEncoder) {
   struct Row {
     bool frozen;
     int rank, launches;  // in a step
+    const char* captured = "both";
   };
   // Four microbatches, one layer of the decoder on each stage, three layers of the encoder.
-  for (const Row& row : {Row{false, 0, 4 * (2 + 2 * 3)}, Row{true, 0, 4 * (2 + 3)},
-                         Row{false, 1, 4 * 2}, Row{true, 1, 4 * 2}}) {
+  for (const Row& row :
+       {Row{false, 0, 4 * (2 + 2 * 3)}, Row{true, 0, 4 * (2 + 3)}, Row{false, 1, 4 * 2},
+        Row{true, 1, 4 * 2}, Row{false, 0, 4 * 2, "decoder"}, Row{false, 1, 4 * 2, "decoder"},
+        Row{false, 0, 4 * 2 * 3, "encoder"}, Row{true, 0, 4 * 3, "encoder"}}) {
     const nlohmann::json axes = {{"impl", "transformer_engine"},
                                  {"model", "vlm"},
                                  {"pp", 2},
                                  {"microbatches", 4},
                                  {"encoder_layers", 3},
+                                 {"captured_models", row.captured},
                                  {"freeze_vision_model", row.frozen}};
     ASSERT_EQ(judge_one("D43.replays", axes, [](Attempt&) {}).result, record::Result::pass);
     for (const int more : {0, 1}) {

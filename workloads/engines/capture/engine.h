@@ -86,11 +86,15 @@ struct Counters {
 /// The values of axis pool. per_microbatch: the graphs of one outstanding microbatch share a pool.
 enum class PoolSharing { single, per_microbatch, per_graph };
 
+/// The values of axis captured_models: whose layers an engine of modules captures.
+enum class CapturedModels { both, encoder, decoder };
+
 /// Which engine to make, and how.
 struct EngineConfig {
   std::string impl;  // a row of workloads/engine_traits/engine_traits.h
   /// The modules that an engine of modules captures; empty: the whole layer.
   std::vector<workloads::ModuleKind> modules = {};
+  CapturedModels captured_models = CapturedModels::both;
   PoolSharing pool = PoolSharing::single;  // for an engine that chooses pools
   /// Eager steps before the capture. For local: eager passes of each module immediately before its
   /// capture, as in Megatron-LM.

@@ -99,7 +99,8 @@ Decoder::Decoder(DecoderConfig config, const EngineConfig& engine, capture::Devi
   row_numbers_ = at::arange(most_rows_, host).to(on);
   places_ = at::arange(settings.length, host).to(on);
   block_offsets_ = at::arange(settings.length, host).remainder(kBlockTokens).to(on);
-  const std::int64_t groups = model.kv_groups / layout.tp, width = model.hidden / model.heads;
+  const std::int64_t groups = model.kv_groups / layout.tp, width = model.head_width(),
+                     of_latent = model.kv_lora_rank() + model.rotary_width();
   const auto flags = host.device(on).dtype(at::kBool);
   requested_ = at::zeros({most_rows_}, flags);
   if (model.hybrid) {
@@ -115,8 +116,10 @@ Decoder::Decoder(DecoderConfig config, const EngineConfig& engine, capture::Devi
   for (std::int64_t layer = 0; layer < model.layers; ++layer) {
     const bool mamba = model.mamba(layer), routes = model.experts > 0 && !mamba;
     const at::Tensor none;
-    keys_.push_back(mamba ? none : at::zeros({entries_, groups, width}, type));
-    values_.push_back(mamba ? none : at::zeros({entries_, groups, width}, type));
+    const bool latent = !mamba && model.multi_latent_attention, heads = !mamba && !latent;
+    keys_.push_back(heads ? at::zeros({entries_, groups, width}, type) : none);
+    values_.push_back(heads ? at::zeros({entries_, groups, width}, type) : none);
+    latents_.push_back(latent ? at::zeros({entries_, of_latent}, type) : none);
     states_.push_back(mamba ? of_slots(workloads::Mamba::state_shape(model, layout), fp32) : none);
     windows_.push_back(mamba ? of_slots(workloads::Mamba::window_shape(model, layout), type)
                              : none);
@@ -144,6 +147,7 @@ Decoder::Batch& Decoder::batch(Work work, std::int64_t size) {
                     .mask = rows(mask_),
                     .keys = keys_,
                     .values = values_,
+                    .latents = latents_,
                     .states = {}};
     if (upto_.defined())
       batch.cached.states = {.slots = rows(slots_),
@@ -222,6 +226,7 @@ std::vector<NamedTensor> Decoder::statics(const Batch& batch) const {
   if (upto_.defined()) append(tensors, {{"upto", upto_}, {"begins", begins_}, {"last", last_}});
   append_layers(tensors, "keys", batch.cached.keys);
   append_layers(tensors, "values", batch.cached.values);
+  append_layers(tensors, "latents", batch.cached.latents);
   append_layers(tensors, "states", states_);
   append_layers(tensors, "windows", windows_);
   append_layers(tensors, "experts", experts_);
@@ -372,6 +377,7 @@ std::vector<NamedTensor> Decoder::results() const {
   };
   append_layers(tensors, "keys", kept(keys_));
   append_layers(tensors, "values", kept(values_));
+  append_layers(tensors, "latents", kept(latents_));
   append_layers(tensors, "states", first_rows(states_, config_.requests.slots));
   append_layers(tensors, "windows", first_rows(windows_, config_.requests.slots));
   return tensors;

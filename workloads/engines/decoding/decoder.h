@@ -10,7 +10,7 @@
 // Copies. Before each step the rows of the batch go into static tensors on the device. All steps
 // are on the device from the beginning, so the host neither waits nor copies between two steps.
 // Padding. A padded row belongs to no request: it has no blocks, its slot is one that no request
-// gets, its keys and values go to entries of the cache that no request reads, it chooses no
+// gets, what the cache keeps of it goes to entries that no request reads, it chooses no
 // experts, and no state of a mamba layer moves on by it. A rank without rows computes with padding
 // alone while another rank has work, so that ranks that share experts issue the same exchanges.
 // States. Every slot has a state in each mamba layer, which stays where it is over all replays. A
@@ -85,8 +85,9 @@ class Decoder {
   std::int64_t size() const { return size_; }
   /// Static: "logits" [B, V] fp32, of the slots that got a token in the last step, otherwise 0;
   /// "tokens" [B] int64, the latest token of each slot; "experts.L" [M, E] bool, the choices of the
-  /// rows of the last step, otherwise 0; "keys.L" and "values.L", the entries of the cache that
-  /// requests can have; "states.L" and "windows.L" of mamba layers, those of all slots.
+  /// rows of the last step, otherwise 0; "keys.L" and "values.L", or "latents.L" with latent
+  /// attention, the entries of the cache that requests can have; "states.L" and "windows.L" of
+  /// mamba layers, those of all slots.
   std::vector<NamedTensor> results() const;
   /// Waits for the device and destroys the graphs. Idempotent.
   void drop_graphs();
@@ -134,7 +135,8 @@ class Decoder {
   at::Tensor requested_;             // [M] bool
   at::Tensor upto_, begins_, last_;  // CachedStates, of the largest batch; only in a hybrid model
   at::Tensor row_numbers_, places_, block_offsets_, slot_numbers_;  // constants [M], [S], [S], [B]
-  std::vector<at::Tensor> keys_, values_;     // L of [C, G/T, D]; undefined for mamba layers
+  // L as in CachedTokens.
+  std::vector<at::Tensor> keys_, values_, latents_;
   std::vector<at::Tensor> states_, windows_;  // L as in CachedStates; undefined for other layers
   std::vector<at::Tensor> experts_;           // L of [M, E] bool; undefined without experts
   at::Tensor logits_;                         // [M, V] fp32

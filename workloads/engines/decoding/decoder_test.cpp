@@ -47,6 +47,13 @@ workloads::ModelConfig hybrid_of(workloads::ModelConfig model = model_of()) {
   return model;
 }
 
+workloads::ModelConfig latent_of(workloads::ModelConfig model = model_of()) {
+  model.multi_latent_attention = true;
+  model.kv_groups = model.heads;
+  model.qkv_bias = true;
+  return model;
+}
+
 DecoderConfig job_of(InferenceScope scope, bool sampled = false, std::int64_t chunk = 0) {
   return {.requests = {.slots = 4,
                        .length = 16,
@@ -146,6 +153,32 @@ TEST(Decoder, GraphsOfMambaLayersEqualEagerWhateverThePaddingHolds) {
             << "scope " << static_cast<int>(scope) << " chunk " << chunk;
         EXPECT_TRUE(jobs.witness.changed_by.empty());
       }
+}
+
+TEST(Decoder, GraphsOfLatentAttentionEqualEagerWhateverThePaddingHolds) {
+  for (const InferenceScope scope : {InferenceScope::layer, InferenceScope::block})
+    for (const std::int64_t chunk : {0, 3})
+      for (const auto& model : {latent_of(), latent_of(model_of(workloads::Precision::bf16)),
+                                latent_of(hybrid_of(moe_of(Dispatch::flex)))}) {
+        Jobs jobs(job_of(scope, false, chunk), Fault::none, model);
+        EXPECT_EQ(jobs.equal_steps(), kSteps)
+            << "scope " << static_cast<int>(scope) << " chunk " << chunk;
+        EXPECT_TRUE(jobs.witness.moved_tensors.empty());
+        EXPECT_TRUE(jobs.witness.changed_by.empty());
+      }
+}
+
+// A latent of keys and values with its rotary part: 8 + 4 elements, where the keys and values of
+// four heads would have 64.
+TEST(Decoder, KeepsLatentsInsteadOfKeysAndValues) {
+  Jobs jobs(job_of(InferenceScope::block), Fault::none, latent_of());
+  std::vector<std::string> kept;
+  for (const fixtures::NamedTensor& one : jobs.graph.results())
+    if (one.tensor.dim() > 1 && one.name != "logits") {
+      kept.push_back(one.name);
+      EXPECT_EQ(one.tensor.size(1), 12) << one.name;
+    }
+  EXPECT_EQ(kept, (std::vector<std::string>{"latents.0", "latents.1"}));
 }
 
 TEST(Decoder, OnlyRowsOfRequestsChooseExperts) {
@@ -258,7 +291,8 @@ TEST(Decoder, TokenByTokenEqualsOnePassOverTheWholeSequence) {
   for (const Row& row :
        {Row{moe_of(Dispatch::drop_and_pad), 1, Fault::none},
         Row{moe_of(Dispatch::drop_and_pad), 1, Fault::capacity_of_training},
-        Row{moe_of(Dispatch::flex), 1, Fault::none}, Row{hybrid_of(), 5, Fault::none},
+        Row{moe_of(Dispatch::flex), 1, Fault::none}, Row{latent_of(), 5, Fault::none},
+        Row{latent_of(), 5, Fault::rotary_keys_kept_unrotated}, Row{hybrid_of(), 5, Fault::none},
         Row{hybrid_of(), 5, Fault::state_not_reset}}) {
     for (const std::int64_t chunk : {0, 3}) {
       Jobs jobs(job_of(InferenceScope::block, false, chunk), row.fault, row.model);
@@ -298,6 +332,11 @@ TEST(Decoder, FaultsOfGraphsMakeThemDifferFromEager) {
         FaultRow{.fault = Fault::routing_frozen,
                  .scope = InferenceScope::layer,
                  .model = moe_of(Dispatch::drop_and_pad)},
+        FaultRow{.fault = Fault::kept_positions_frozen_at_capture, .model = latent_of()},
+        FaultRow{.fault = Fault::kept_positions_frozen_at_capture,
+                 .scope = InferenceScope::layer,
+                 .chunk = 3,
+                 .model = latent_of()},
         FaultRow{.fault = Fault::padded_row_moves_state, .model = hybrid_of()},
         FaultRow{.fault = Fault::chunk_padding_moves_state,
                  .scope = InferenceScope::layer,

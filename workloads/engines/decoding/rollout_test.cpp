@@ -110,6 +110,18 @@ TEST(Rollout, WithWeightsOfTheCaptureIsRightOnlyOnce) {
   EXPECT_EQ(outcome.training, kAllTrained);
 }
 
+TEST(Rollout, WithUpProjectionsOfTheCaptureIsRightOnlyOnce) {
+  Job job;
+  job.model.multi_latent_attention = true;
+  job.model.kv_groups = job.model.heads;
+  job.model.recompute.parts = {workloads::RecomputedPart::mla_up_proj};
+  EXPECT_EQ(run(job, Fault::up_projection_of_rollout_frozen).rollouts,
+            (std::vector{true, false, false}));
+  const Outcome sound = run(job);
+  EXPECT_EQ(sound.rollouts, kAllRollouts);
+  EXPECT_EQ(sound.training, kAllTrained);
+}
+
 TEST(Rollout, ThatSamplesFromTheGeneratorsOfTrainingChangesTraining) {
   const Outcome outcome = run({.sampled = true}, Fault::sampler_draws_from_training);
   EXPECT_EQ(outcome.training, (std::vector{true, true, false, false}));

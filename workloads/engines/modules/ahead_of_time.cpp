@@ -88,7 +88,8 @@ AheadOfTime::AheadOfTime(const EngineConfig& config, capture::Device& device, c1
       parts_{config_, device_, step_, observer_},
       optimizer_(parts_),
       schedule_(std::move(schedule)),
-      policy_(std::move(policy)) {
+      policy_(std::move(policy)),
+      captured_parts_(config_, step_.config()) {
   if (step.rng().backend() == fixtures::RngBackend::plain)
     throw std::invalid_argument(config_.impl +
                                 ": got rng_tracker plain; want graph_safe; why: rule B08, a "
@@ -100,10 +101,6 @@ AheadOfTime::AheadOfTime(const EngineConfig& config, capture::Device& device, c1
         config_.impl +
         ": got pools of their own for its graphs; want one; why: all graphs of one "
         "call of make_graphed_callables share one; next: set pool to single");
-  if (config_.modules.empty())
-    captured_kinds_[static_cast<std::size_t>(workloads::ModuleKind::layer)] = true;
-  for (const workloads::ModuleKind kind : config_.modules)
-    captured_kinds_[static_cast<std::size_t>(kind)] = true;
   step_.module_runner(this);
 }
 
@@ -175,9 +172,7 @@ std::vector<at::Tensor> AheadOfTime::run(const workloads::ModuleCall& call,
                                          const std::vector<at::Tensor>& inputs,
                                          const std::vector<at::Tensor>& parameters,
                                          const workloads::ModuleBody& body) {
-  if (capturing_ || !captured_kinds_[static_cast<std::size_t>(call.kind)] ||
-      !at::GradMode::is_enabled())
-    return body(inputs);
+  if (capturing_ || !captured_parts_.has(call) || !at::GradMode::is_enabled()) return body(inputs);
   if (!captured_) return note(call, inputs, parameters, body);
   const Part part = part_of(call);
   if (!part.callable)
@@ -209,7 +204,7 @@ std::vector<at::Tensor> AheadOfTime::run(const workloads::ModuleCall& call,
 /// part that delays some replays it.
 void AheadOfTime::run_weight_gradients(const workloads::ModuleCall& call,
                                        const std::function<void()>& body) {
-  if (capturing_ || !captured_kinds_[static_cast<std::size_t>(call.kind)]) return body();
+  if (capturing_ || !captured_parts_.has(call)) return body();
   const Part part = part_of(call);
   if (!part.callable)
     throw std::logic_error(

@@ -18,6 +18,7 @@
 
 #include "workloads/engines/capture/engine.h"
 #include "workloads/engines/capture/optimizer_graph.h"
+#include "workloads/engines/modules/captured_parts.h"
 #include "workloads/engines/modules/module_graphs.h"
 #include "workloads/engines/modules/part_chain.h"
 #include "workloads/engines/modules/speed_floor.h"
@@ -123,7 +124,7 @@ class AheadOfTime final : public Engine, public workloads::ModuleRunner {
   OptimizerGraph optimizer_;
   CapturedSchedule schedule_;
   CapturePolicy policy_;
-  std::array<bool, workloads::kModuleKinds.size()> captured_kinds_{};
+  const CapturedParts captured_parts_;
   /// By layer, in the order of the forward.
   std::map<std::int64_t, std::vector<std::unique_ptr<Callable>>> layers_;
   PoolOrder pool_;

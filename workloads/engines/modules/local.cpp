@@ -51,17 +51,14 @@ Local::Local(const EngineConfig& config, capture::Device& device, c10::Stream st
       step_(step),
       observer_(observer ? *observer : silent_),
       parts_{config_, device_, step_, observer_},
-      optimizer_(parts_) {
+      optimizer_(parts_),
+      captured_parts_(config_, step_.config()) {
   if (step.rng().backend() == fixtures::RngBackend::plain)
     throw std::invalid_argument(
         "local: got rng_tracker plain; want graph_safe; why: rule R154, a capture can neither read "
         "nor set a generator's "
         "state, so the plain tracker can't change regions inside it; next: set rng_tracker to "
         "graph_safe");
-  if (config_.modules.empty())
-    captured_kinds_[static_cast<std::size_t>(workloads::ModuleKind::layer)] = true;
-  for (const workloads::ModuleKind kind : config_.modules)
-    captured_kinds_[static_cast<std::size_t>(kind)] = true;
   step_.module_runner(this);
 }
 
@@ -159,8 +156,7 @@ std::vector<at::Tensor> Local::run(const workloads::ModuleCall& call,
                                    const std::vector<at::Tensor>& inputs,
                                    const std::vector<at::Tensor>& parameters,
                                    const workloads::ModuleBody& body) {
-  if (creating_ || evaluating_ || !captured_kinds_[static_cast<std::size_t>(call.kind)])
-    return body(inputs);
+  if (creating_ || evaluating_ || !captured_parts_.has(call)) return body(inputs);
   if (!at::GradMode::is_enabled())
     throw std::invalid_argument(
         place(call) +

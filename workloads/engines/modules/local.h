@@ -53,6 +53,7 @@
 
 #include "workloads/engines/capture/engine.h"
 #include "workloads/engines/capture/optimizer_graph.h"
+#include "workloads/engines/modules/captured_parts.h"
 #include "workloads/engines/modules/module_graphs.h"
 #include "workloads/engines/modules/speed_floor.h"
 #include "workloads/forward/module_runner.h"
@@ -128,7 +129,7 @@ class Local final : public Engine, public workloads::ModuleRunner {
   Observer& observer_;
   CaptureParts parts_;
   OptimizerGraph optimizer_;
-  std::array<bool, workloads::kModuleKinds.size()> captured_kinds_{};
+  const CapturedParts captured_parts_;
   std::array<std::vector<Slots>, workloads::kModuleKinds.size()> modules_;  // by kind and layer
   std::vector<std::unique_ptr<PoolOrder>> pools_;
   std::vector<Entry> record_;

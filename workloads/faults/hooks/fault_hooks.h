@@ -154,8 +154,11 @@ class FaultHooks {
 
   // ---- the vision encoder
 
-  /// The number of the image of each token of the encoder, [1, L] int64; -1 for padding.
-  virtual at::Tensor image_numbers(const at::Tensor& numbers) { return numbers; }
+  /// The number of the image of each token of the encoder, [1, L] int64; -1 for padding. The row of
+  /// the decoder's tokens on this rank whose place it takes, [L] int64; their number for none.
+  virtual void images(at::Tensor& /*numbers*/, at::Tensor& /*rows*/) {}
+  /// Whether tensor parallel ranks with parts of the sequences sum the gradients of image tokens.
+  virtual bool sums_image_gradients() { return true; }
 
   // ---- layers
 
@@ -170,6 +173,8 @@ class FaultHooks {
   }
   /// The keys and values that are sent to other context parallel ranks.
   virtual at::Tensor sent_keys_and_values(const at::Tensor& x) { return x; }
+  /// The positions [N] int64 by which the rotary parts that inference keeps are rotated.
+  virtual at::Tensor kept_positions(const at::Tensor& positions) { return positions; }
   /// The input of a scan: the tokens [B, A, G', C] in the order of the sequence. `pieces` [cp, B,
   /// 2, S/2, G', C] are the same tokens as they arrived from the context parallel ranks.
   virtual at::Tensor scan_input(const at::Tensor& in_order, const at::Tensor& /*pieces*/) {
@@ -209,8 +214,9 @@ class FaultHooks {
                                   const std::function<at::Tensor()>& /*rounded*/) {}
 
   /// The labels [B, A] int64 of all tokens of a microbatch, rank by rank, of which multi-token
-  /// prediction takes those that are further ahead.
-  virtual at::Tensor prediction_labels(const at::Tensor& labels) { return labels; }
+  /// prediction takes those that are further ahead, and its documents [B, A] int64, within which it
+  /// does; undefined unless sequences are packed.
+  virtual void predicted(at::Tensor& /*labels*/, at::Tensor& /*documents*/) {}
 
   // ---- gradients, optimizer, checkpoint
 

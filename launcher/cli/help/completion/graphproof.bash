@@ -13,15 +13,16 @@ _graphproof_axes='subject impl modules inference_scope tp pp vpp dp cp ep etp se
   tied_embeddings dispatch dispatcher router_aux_loss router_z_loss router_score_correction
   shared_expert shared_expert_overlap embedding_gradient attention_kernel multi_latent_attention
   mtp_num_layers precision autocast loss_scale fp8_weights first_last_layers_bf16 arch
-  encoder_layers images image_counts vision_seq_length freeze_vision_model dropout rng_tracker
-  optimizer clip_grad weight_decay optimizer_graph distributed_optimizer grad_accumulation_fusion
-  delay_wgrad overlap_ep_comm overlap_grad_reduce overlap_param_gather nan_check_loss
-  nan_check_grad cpu_offload seq_length microbatch_size packed shape_buckets warmup_steps steps
-  schedule resume_in batch_sizes prefill_chunk cache_blocks sampling pool share_io_buffers
-  capture_mode autograd_threads nccl_graph_register allocator placement teardown nccl_algo
-  nccl_proto deterministic_algorithms sanitizer collective collective_bytes layer_spec
-  autocast_cache optimizer_kernels checkpoint graph_trees graph_partition compiled_code
-  reshard_after_forward perf_limit memory_limit soak_steps tolerance fault'
+  encoder_layers images image_counts vision_seq_length vision_length vision_positions
+  vision_merge_size freeze_vision_model captured_models dropout rng_tracker optimizer clip_grad
+  weight_decay optimizer_graph distributed_optimizer grad_accumulation_fusion delay_wgrad
+  overlap_ep_comm overlap_grad_reduce overlap_param_gather nan_check_loss nan_check_grad
+  cpu_offload seq_length microbatch_size packed shape_buckets warmup_steps steps schedule resume_in
+  batch_sizes prefill_chunk cache_blocks sampling pool share_io_buffers capture_mode
+  autograd_threads nccl_graph_register allocator placement teardown nccl_algo nccl_proto
+  deterministic_algorithms sanitizer collective collective_bytes layer_spec autocast_cache
+  optimizer_kernels checkpoint graph_trees graph_partition compiled_code reshard_after_forward
+  perf_limit memory_limit soak_steps tolerance fault'
 declare -gA _graphproof_options _graphproof_values
 
 _graphproof_options[run]='
