@@ -294,6 +294,7 @@ class Derivative {
   }
 
   record::DerivativeLine line(const std::string& name, const std::vector<Moved>& group) {
+    parts_.scope.enter(Phase::eager, "derivative", lines_++);  // tells the launcher of progress
     double computed = 0, products = 0;
     for (const Moved& one : group) {
       const at::Tensor each = one.gradient * one.change;
@@ -378,6 +379,7 @@ class Derivative {
   Stepped stepped_;
   double rounding_ = 0;  // of a loss
   int turn_ = 0;
+  std::int64_t lines_ = 0;
 };
 
 }  // namespace
