@@ -243,29 +243,40 @@ at::Tensor Attention::attend_to_kept(const at::Tensor& mixed, const CachedTokens
   return at::bmm(shares, of_request(values)).view({tokens, groups_ * heads_of_group_ * width_});
 }
 
-/// x [N, H]. Returns [N, G/T*D]. Keys are latents with their rotary part, which all heads share,
-/// and values are latents; a query is brought to where latents are, and the result back from there
-/// (latent_projections.h).
+/// x [N, H]. Returns [N, G/T*D]. Keys and values are made of the latents that are kept.
 at::Tensor Attention::attend_to_latents(const at::Tensor& x, const ForwardPass& pass) const {
   const CachedTokens& cached = *pass.cached;
+  const std::int64_t tokens = x.size(0), kept = cached.read.size(1),
+                     rotated = width_ - value_width_;
   const Latents latents = latent_->down(x, pass);
   const std::vector<at::Tensor> query =
-      latent_->queries(latents.query, pass)
-          .split_with_sizes({value_width_, width_ - value_width_}, 2);  // [N, G/T, D], [N, G/T, W]
+      latent_->queries(latents.query, pass).split_with_sizes({value_width_, rotated}, 2);
   const at::Tensor rotary = rotate_to(pass.faults.kept_positions(cached.positions),
                                       latents.rotary.unsqueeze(1).unsqueeze(1))
                                 .flatten(1);  // [N, W]
   const at::Tensor& all = cached.latents.at(static_cast<std::size_t>(layer_));
   all.index_copy_(0, cached.written, at::cat({latents.key_value, rotary}, 1));
-  const at::Tensor kept = all.index_select(0, cached.read.flatten())
-                              .view({x.size(0), cached.read.size(1), all.size(1)});
-  const at::Tensor asked = at::cat({latent_->onto_latents(query[0]),
-                                    rotate_to(cached.positions, query[1].unsqueeze(2)).squeeze(2)},
-                                   2);  // [N, G/T, K + W]
+  const std::vector<at::Tensor> read =
+      all.index_select(0, cached.read.flatten())
+          .split_with_sizes({all.size(1) - rotated, rotated}, 1);  // [N*S, K], [N*S, W]
+  const std::vector<at::Tensor> made =
+      latent_->keys_and_values(read[0], pass)
+          .split_with_sizes({value_width_, value_width_}, 2);  // [N*S, G/T, D] each
+  const auto of_heads = [&](const at::Tensor& of_kept) {       // [N*G/T, S, *]
+    return of_kept.unflatten(0, {tokens, kept}).transpose(1, 2).flatten(0, 1);
+  };
+  const at::Tensor key =
+      of_heads(at::cat({made[0], read[1].unsqueeze(1).expand({-1, groups_, -1})}, 2));
+  const at::Tensor asked =
+      at::cat({query[0], rotate_to(cached.positions, query[1].unsqueeze(2)).squeeze(2)}, 2)
+          .reshape({tokens * groups_, 1, width_});
+  const at::Tensor mask = cached.mask.unsqueeze(1)
+                              .expand({tokens, groups_, 1, kept})
+                              .reshape({tokens * groups_, 1, kept});
   const at::Tensor scores =
-      at::baddbmm(cached.mask, asked, kept.transpose(1, 2), /*beta=*/1, /*alpha=*/scale());
+      at::baddbmm(mask, asked, key.transpose(1, 2), /*beta=*/1, /*alpha=*/scale());
   const at::Tensor shares = at::softmax(scores.to(at::kFloat), -1).to(scores.scalar_type());
-  return latent_->values(at::bmm(shares, kept.narrow(2, 0, latents.key_value.size(1)))).flatten(1);
+  return at::bmm(shares, of_heads(made[1])).view({tokens, groups_ * value_width_});
 }
 
 /// own [B*G/T, S, E + D]. Returns [B*G/T, A, E + D], rank by rank.

@@ -33,9 +33,7 @@ Latents LatentProjections::down(const at::Tensor& x, const ForwardPass& pass) co
 }
 
 UpProjected LatentProjections::up(const Latents& latents, const ForwardPass& pass) const {
-  return {queries(latents.query, pass),
-          key_value_up_.forward(latents.key_value, pass)
-              .unflatten(1, {config_.heads / layout_.tp, 2 * config_.head_width()}),
+  return {queries(latents.query, pass), keys_and_values(latents.key_value, pass),
           enter_tensor_parallel(latents.rotary, layout_)};
 }
 
@@ -44,29 +42,10 @@ at::Tensor LatentProjections::queries(const at::Tensor& query, const ForwardPass
       .unflatten(1, {config_.heads / layout_.tp, config_.query_width()});
 }
 
-at::Tensor LatentProjections::onto_latents(const at::Tensor& query) const {
-  return at::bmm(query.transpose(0, 1), key_weight()).transpose(0, 1);
-}
-
-at::Tensor LatentProjections::values(const at::Tensor& latent) const {
-  const at::Tensor made =
-      at::bmm(latent.transpose(0, 1), value_weight().transpose(1, 2)).transpose(0, 1);
-  const at::Tensor& bias = key_value_up_.bias();
-  return bias.defined() ? made + bias.view({-1, 2, config_.head_width()}).select(1, 1) : made;
-}
-
-/// [h, D, K]: the part of the up-projection that makes keys.
-at::Tensor LatentProjections::key_weight() const {
-  return key_value_up_.weight()
-      .view({-1, 2, config_.head_width(), config_.kv_lora_rank()})
-      .select(1, 0);
-}
-
-/// [h, D, K]: the part of the up-projection that makes values.
-at::Tensor LatentProjections::value_weight() const {
-  return key_value_up_.weight()
-      .view({-1, 2, config_.head_width(), config_.kv_lora_rank()})
-      .select(1, 1);
+at::Tensor LatentProjections::keys_and_values(const at::Tensor& key_value,
+                                              const ForwardPass& pass) const {
+  return key_value_up_.forward(key_value, pass)
+      .unflatten(1, {config_.heads / layout_.tp, 2 * config_.head_width()});
 }
 
 }  // namespace graphproof::workloads

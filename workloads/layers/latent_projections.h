@@ -9,10 +9,8 @@
 // outputs are split by heads, and with the shared rotary part of the keys: the gradients that the
 // heads of all ranks give it are summed there.
 //
-// Inference keeps the latents of keys and values, which are much smaller, and never makes the keys
-// and values of earlier tokens again: as all heads share one latent, the up-projection of the keys
-// is applied to the query instead, and that of the values to the weighted sum of the latents
-// (DeepSeek-V2, section 2.1.2; Megatron-LM's --cache-mla-latents).
+// Inference keeps the latents of keys and values, which are much smaller, and makes the keys and
+// values of earlier tokens from them where it attends to these (Megatron-LM's --cache-mla-latents).
 //
 // N tokens, P parts of a sequence (tensor_parallel.h), H hidden elements, T ranks, h heads of a
 // rank; C and K elements of the two latents, D of a value, W of the rotary part (ModelConfig).
@@ -50,22 +48,14 @@ class LatentProjections {
   /// x [N/P, H].
   Latents down(const at::Tensor& x, const ForwardPass& pass) const;
   UpProjected up(const Latents& latents, const ForwardPass& pass) const;
-  /// For inference. The queries [N, h, D + W] of query latents [N/P, C], as in UpProjected.
+  /// The queries [N, h, D + W] of query latents [N/P, C], as in UpProjected.
   at::Tensor queries(const at::Tensor& query, const ForwardPass& pass) const;
-  /// For inference. query [N, h, D], without its rotary part. Returns [N, h, K], whose product with
-  /// a latent is that of the query with the key which the latent stands for, apart from what a bias
-  /// of the keys adds: it is the same for all keys, which a softmax does not see.
-  at::Tensor onto_latents(const at::Tensor& query) const;
-  /// For inference. latent [N, h, K]: for each head a sum of latents with weights that add up to
-  /// one. Returns the same sum of their values, [N, h, D].
-  at::Tensor values(const at::Tensor& latent) const;
+  /// The keys and values [N, h, 2*D] of their latents [N/P, K], as in UpProjected.
+  at::Tensor keys_and_values(const at::Tensor& key_value, const ForwardPass& pass) const;
   /// The parameters that up() uses.
   const std::vector<at::Tensor>& up_parameters() const { return up_parameters_; }
 
  private:
-  at::Tensor key_weight() const;
-  at::Tensor value_weight() const;
-
   ModelConfig config_;
   Layout layout_;
   DuplicatedLinear query_down_, key_value_down_;  // [C, H], [K + W, H]

@@ -53,15 +53,12 @@ class ColumnParallelLinear {
                        weight_.grad(), fused_, delayed_, pass.offload);
     return bias_.defined() ? y + bias_ : y;
   }
-  /// [O/T, I], and [O/T] or undefined.
-  const at::Tensor& weight() const { return weight_; }
-  const at::Tensor& bias() const { return bias_; }
 
  private:
   Layout layout_;
   bool fused_;
   DelayedGradients* delayed_;
-  at::Tensor weight_, bias_;
+  at::Tensor weight_, bias_;  // [O/T, I], [O/T]
 };
 
 /// A linear layer whose inputs are split over the T ranks.

@@ -65,6 +65,15 @@ TEST(Autocast, Rows) {
       });
 }
 
+TEST(Autocast, ReplaysOfAStageWhoseLayersAreAllInGraphsHaveNoProducts) {
+  const json axes = cast_axes({{"impl", "local"}, {"pp", 2}});
+  for (const int step : {0, 1}) {
+    const Where at{.rank = 0, .kind = "products", .arm = "lockstep_graph", .step = step};
+    EXPECT_EQ(judge_one("D86.autocast", axes, counts(at, "in_16_bits", 0)).result,
+              step == 0 ? record::Result::fail : record::Result::pass);
+  }
+}
+
 TEST(Autocast, ACacheCastsAWeightOnceInEachRegion) {
   judge_rows("D86.autocast", cast_axes({{"autocast_cache", true}, {"mtp_num_layers", 1}}),
              {{.name = "cast for every use (M401)",
