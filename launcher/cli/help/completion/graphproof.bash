@@ -21,8 +21,8 @@ _graphproof_axes='subject impl modules inference_scope tp pp vpp dp cp ep etp se
   batch_sizes prefill_chunk cache_blocks sampling pool share_io_buffers capture_mode
   autograd_threads nccl_graph_register allocator placement teardown nccl_algo nccl_proto
   deterministic_algorithms sanitizer collective collective_bytes layer_spec autocast_cache
-  optimizer_kernels checkpoint graph_trees graph_partition compiled_code reshard_after_forward
-  perf_limit memory_limit soak_steps tolerance fault'
+  optimizer_kernels checkpoint graph_trees graph_partition compiled_code op_fuser earlier_graph
+  layer_calls reshard_after_forward perf_limit memory_limit soak_steps tolerance fault'
 declare -gA _graphproof_options _graphproof_values
 
 _graphproof_options[run]='
