@@ -17,15 +17,10 @@ using record::PoisonLine;
 constexpr ArmPair kEvaluation{"evaluation", "lockstep_eager", "lockstep_graph"};
 /// The first evidence revision in which all replays of evaluation are announced and inspected.
 constexpr std::int64_t kAnnouncedSince = 5;
-/// The first evidence revision of graphproof's own ranks that evaluates once more after the last
-/// new step of training.
+/// The first evidence revision that evaluates once more after the last new step of training.
 constexpr std::int64_t kLaterSince = 14;
 constexpr ArmPair kEvaluatedLater{"evaluation_later", "lockstep_eager", "lockstep_graph"};
 constexpr ArmPair kEvaluatedAgain{"evaluation_repeats", "lockstep_graph", "lockstep_graph"};
-
-bool evaluates_later(const Attempt& attempt) {
-  return evidence_revision(attempt) >= kLaterSince && attempt.axes.text("subject") == "reference";
-}
 
 /// An engine that captures evaluation does so once, after its warm-up; the others evaluate eagerly.
 struct Evaluated {
@@ -34,7 +29,8 @@ struct Evaluated {
 Evaluated evaluated(const Attempt& attempt, const Expected& expected) {
   const bool captured = engines::traits_of(attempt.axes.text("impl")).captures_evaluation;
   // The first batch again, and once more after the last new step of training.
-  const std::int64_t evaluations = expected.evaluations + 1 + (evaluates_later(attempt) ? 1 : 0);
+  const std::int64_t evaluations =
+      expected.evaluations + 1 + (evidence_revision(attempt) >= kLaterSince ? 1 : 0);
   return {evaluations, captured ? 1 : 0, captured ? evaluations - expected.warmup_steps : 0};
 }
 
@@ -99,7 +95,7 @@ record::CheckResult evaluation(Judgement& judgement, const Attempt& attempt) {
         judgement.absent(files, "comparison `evaluation`", number);
     judge_final_comparison(judgement, files, kEvaluation, expected.evaluations - 1);
     judge_final_comparison(judgement, files, kEvaluatedAgain, expected.evaluations);
-    if (evaluates_later(attempt))
+    if (evidence_revision(attempt) >= kLaterSince)
       judge_final_comparison(judgement, files, kEvaluatedLater, expected.evaluations + 1);
     judge_counts(judgement, files, want, announced);
     if (announced) judge_inspected(judgement, files, want);

@@ -739,7 +739,7 @@ struct HostWait {
 };
 
 struct HostWaitsLine {
-  static constexpr std::int64_t kSince = 22;
+  static constexpr std::int64_t kSince = 12;
   static constexpr std::string_view
       kKind = "host_waits",
       kDoc =
