@@ -105,6 +105,7 @@ const std::vector<Compared> kCompared = {
     {"schedule", {{"arm", "lockstep_graph"}}, "/ran", "D41.schedule"},
     {"fp8_weights", {{"arm", "lockstep_graph"}}, "/copies", "D39.fp8_weights"},
     {"fp8_scaling", {{"arm", "lockstep_graph"}}, "/updates", "D70.fp8_scaling"},
+    {"host_waits", {}, "/waits", "D87.host_waits"},
     {"compare", {{"compared", "lockstep"}}, "/equal", "D01.lockstep"},
     {"compare", {{"compared", "lockstep"}}, "/tensors", "D01.lockstep"},
     {"compare", {{"compared", "free_run"}}, "/bytes", "D01.free_run"},
