@@ -85,19 +85,12 @@ class PredictionFault : public PartFault {
     PartFault::plan_step(plan);
     first_ = plan.config.layers;
   }
-  std::unique_ptr<Engine> make_engine(const EngineParts& parts, const MakeEngine& make) override {
-    auto engine = make(parts.config, parts.device, parts.observer);
-    made_ = engine.get();
-    return engine;
-  }
 
  protected:
   bool predicts(const ModuleCall& call) const { return call.layer >= first_; }
-  bool replays() const { return !recording() && made_ && made_->counters().graphs > 0; }
 
  private:
   std::int64_t first_ = 0;
-  Engine* made_ = nullptr;
 };
 
 /// The discovery of layers ends with the decoder's.

@@ -35,9 +35,13 @@ class Planted : public FaultHooks {
 
  protected:
   virtual std::unique_ptr<Engine> make_engine(const EngineParts& parts, const MakeEngine& make) {
-    return make(parts.config, parts.device, parts.observer);
+    auto engine = make(parts.config, parts.device, parts.observer);
+    made_ = engine.get();
+    return engine;
   }
   bool recording() const { return plan_ && plan_->recording; }
+  /// Whether the engine that Planted::make_engine() made last has graphs, and captures none now.
+  bool replays() const { return !recording() && made_ && made_->counters().graphs > 0; }
   const workloads::Layout& layout() const { return plan_.value().layout; }
   capture::Device& device() const { return plan_.value().device; }
   /// The parameter "param:NAME"; undefined if this rank does not hold it.
@@ -49,6 +53,7 @@ class Planted : public FaultHooks {
 
  private:
   std::optional<StepPlan> plan_;
+  Engine* made_ = nullptr;
 };
 
 /// Passes every call on to another observer.

@@ -127,15 +127,9 @@ class ImageBoundariesLost final : public EncoderFault {
 /// input.
 class ImagesNotCopied final : public EncoderFault {
  public:
-  std::unique_ptr<Engine> make_engine(const EngineParts& parts, const MakeEngine& make) override {
-    auto engine = make(parts.config, parts.device, parts.observer);
-    made_ = engine.get();
-    return engine;
-  }
   Tensors run(const ModuleCall& call, const Tensors& inputs, const Tensors& parameters,
               const ModuleBody& body) override {
-    if (call.layer != first_ || recording() || !made_ || made_->counters().graphs == 0)
-      return PartFault::run(call, inputs, parameters, body);
+    if (call.layer != first_ || !replays()) return PartFault::run(call, inputs, parameters, body);
     Tensors stale = inputs;
     // The difference is zero and keeps the gradient of the input.
     if (previous_.defined()) stale[0] = inputs[0] - inputs[0].detach() + previous_;
@@ -144,7 +138,6 @@ class ImagesNotCopied final : public EncoderFault {
   }
 
  private:
-  Engine* made_ = nullptr;
   at::Tensor previous_;
 };
 
@@ -152,16 +145,10 @@ class ImagesNotCopied final : public EncoderFault {
 /// returns is not copied to where the backward graph reads it.
 class EncoderGradientLate final : public EncoderFault {
  public:
-  std::unique_ptr<Engine> make_engine(const EngineParts& parts, const MakeEngine& make) override {
-    auto engine = make(parts.config, parts.device, parts.observer);
-    made_ = engine.get();
-    return engine;
-  }
   Tensors run(const ModuleCall& call, const Tensors& inputs, const Tensors& parameters,
               const ModuleBody& body) override {
     Tensors results = EncoderFault::run(call, inputs, parameters, body);
-    const bool replays = !recording() && made_ && made_->counters().graphs > 0;
-    if (call.layer == last_ && call.kind == workloads::ModuleKind::layer && replays)
+    if (call.layer == last_ && call.kind == workloads::ModuleKind::layer && replays())
       results[0].register_hook([this](const at::Tensor& gradient) {
         const at::Tensor before = previous_.defined() ? previous_ : gradient;
         previous_ = gradient.clone();
@@ -171,7 +158,6 @@ class EncoderGradientLate final : public EncoderFault {
   }
 
  private:
-  Engine* made_ = nullptr;
   at::Tensor previous_;
 };
 

@@ -100,9 +100,8 @@ class TorchTraining(Training):
 
 
 def capture_in_inference_mode(case: Case) -> torch.cuda.CUDAGraph:
-    """A graph that draws random numbers, as inference in the same process leaves one. As long as it
-    lives, the seed and offset that graphs read from the generator are tensors of inference mode,
-    unless the generator gets another state."""
+    """A graph that draws random numbers, captured in inference mode, as inference in the same
+    process leaves one. With cloned_state generators get copies of their states afterwards."""
     torch.rand(1, device=case.device)
     graph = torch.cuda.CUDAGraph()
     with torch.inference_mode(), \
@@ -110,26 +109,9 @@ def capture_in_inference_mode(case: Case) -> torch.cuda.CUDAGraph:
                              capture_error_mode=case.capture_mode):
         torch.rand(1, device=case.device)
     if case.earlier_graph == "cloned_state":
-        renew_generator_states()
+        for generator in torch.cuda.default_generators:
+            generator.graphsafe_set_state(generator.clone_state())
     return graph
-
-
-def renew_generator_states() -> None:
-    """Gives each default generator a copy of its state, of which no graph has been captured yet."""
-    for generator in torch.cuda.default_generators:
-        generator.graphsafe_set_state(generator.clone_state())
-
-
-def leaves_generators_usable(capture):
-    """`capture`, after whose refusal the generators can be used again: PyTorch has told them by
-    then that they are being captured, which nothing takes back."""
-    def inside(step, batch: dict) -> Captured:
-        try:
-            return capture(step, batch)
-        except Exception:
-            renew_generator_states()
-            raise
-    return inside
 
 
 @contextlib.contextmanager
@@ -177,7 +159,6 @@ def build(case: Case) -> Subject:
     earlier = None
     if case.graph_arm and case.axis("earlier_graph", "none") != "none":
         earlier = capture_in_inference_mode(case)
-        capture = leaves_generators_usable(capture)
     unobserved = {}
     if case.recompute != "none":
         unobserved["D42.recompute"] = "torch.utils.checkpoint keeps no record of what it recomputes"
