@@ -275,7 +275,7 @@ at::Tensor Attention::attend_to_latents(const at::Tensor& x, const ForwardPass& 
                               .reshape({tokens * groups_, 1, kept});
   const at::Tensor scores =
       at::baddbmm(mask, asked, key.transpose(1, 2), /*beta=*/1, /*alpha=*/scale());
-  const at::Tensor shares = at::softmax(scores.to(at::kFloat), -1).to(scores.scalar_type());
+  const at::Tensor shares = at::softmax(wide(scores), -1).to(scores.scalar_type());
   return at::bmm(shares, of_heads(made[1])).view({tokens, groups_ * value_width_});
 }
 
