@@ -8,6 +8,7 @@
 #include "fixtures/tensors/torch.h"
 #include "suites/case/arm_lines.h"
 #include "suites/case/learning_rate.h"
+#include "workloads/engines/capture/executables.h"
 #include "workloads/engines/step/paged_stash.h"
 #include "workloads/faults/plant.h"
 
@@ -61,6 +62,7 @@ class StashArm {
     buffers.limit(engines::PagedStash::first_limit(buffers));
     engines::EngineConfig engine = config.engine;
     engine.impl = std::move(impl);
+    if (config.exec_update) engine.executables = &executables_;
     engine_ = engines::make_engine(engine, device_, parts.stream, *step_, &poisons_);
   }
 
@@ -84,6 +86,8 @@ class StashArm {
                                          .assigned = sum(ledgers, "experts:assigned"),
                                          .carried = sum(ledgers, "experts:carried"),
                                          .dropped = sum(ledgers, "experts:dropped")});
+    if (engine_->counters().captures > 0)
+      write_exec_updates(parts_, name_, "stash", index, device_);
     std::vector<fixtures::NamedTensor> results = engine_->outputs();
     const auto masks = step_->masks();
     results.insert(results.end(), masks.begin(), masks.end());
@@ -94,6 +98,7 @@ class StashArm {
  private:
   const CaseParts& parts_;
   const std::string name_;
+  engines::Executables executables_;  // of the graphs whose buffers were too small
   WatchedDevice device_;
   Poisons poisons_;
   std::unique_ptr<workloads::TrainStep> step_;
