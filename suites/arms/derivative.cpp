@@ -105,12 +105,10 @@ workloads::Batch smooth_batch(const StepConfig& config, at::Device device, std::
   const workloads::ModelConfig& model = config.model;
   workloads::Batch batch = workloads::make_batch(model, config.layout, config.seed, 0, device);
   if (model.experts == 0) return batch;
-  const at::Tensor first = at::arange(model.microbatch_size * model.seq_length, at::kLong)
-                               .unsqueeze(1)
-                               .remainder(circle);
-  const at::Tensor distance =
-      (at::arange(model.experts, at::kLong).unsqueeze(0) - first).remainder(model.experts);
-  const at::Tensor pull = distance.lt(model.topk).to(at::kFloat) * strength;  // [N, E]
+  const at::Tensor pull =
+      workloads::pull_in_circle(model.microbatch_size * model.seq_length, model.experts, model.topk,
+                                /*first=*/0, circle) *
+      strength;  // [N, E]
   batch.expert_pull.assign(static_cast<std::size_t>(model.microbatches), pull.to(device));
   return batch;
 }

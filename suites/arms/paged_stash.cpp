@@ -8,6 +8,7 @@
 #include "fixtures/tensors/torch.h"
 #include "suites/case/arm_lines.h"
 #include "suites/case/learning_rate.h"
+#include "workloads/engines/capture/executables.h"
 #include "workloads/engines/step/paged_stash.h"
 #include "workloads/faults/plant.h"
 
@@ -28,17 +29,33 @@ struct StashStep {
   bool pulled = false;
 };
 
+enum class Tokens { spread, pulled, as_routed };
+
+/// Steps whose tokens are spread over all ranks, two whose tokens are pulled to the experts of the
+/// first one, and one whose routers decide. Routers alone might send nearly all tokens to one rank
+/// ahead of the capture, and no buffers that have grown to hold those overflow later.
 std::vector<StashStep> make_steps(const CaseParts& parts) {
-  const StepConfig& config = parts.config;
+  const workloads::ModelConfig& model = parts.config.model;
+  const workloads::Layout& layout = parts.config.layout;
+  const std::int64_t tokens =
+      model.microbatch_size * layout.own_length(model) / layout.sequence_parts();
+  const at::Tensor none = at::zeros({tokens, model.experts}),
+                   even = workloads::kStrongestPull *
+                          workloads::pull_in_circle(tokens, model.experts, model.topk,
+                                                    layout.ep_rank * tokens, model.experts);
   std::vector<StashStep> steps;
-  const auto add = [&](bool pulled) {
-    workloads::Batch batch = workloads::make_batch(config.model, config.layout, config.seed,
-                                                   std::ssize(steps), parts.device.torch_device());
-    if (pulled) batch = with_expert_pull(batch, config.model.experts / config.layout.ep);
-    steps.push_back({std::move(batch), pulled});
+  const auto add = [&](Tokens which) {
+    const at::Device device = parts.device.torch_device();
+    workloads::Batch batch =
+        workloads::make_batch(model, layout, parts.config.seed, std::ssize(steps), device);
+    for (at::Tensor& pull : batch.expert_pull)
+      pull = (which == Tokens::spread ? even : none).to(device);
+    if (which == Tokens::pulled) batch = with_expert_pull(batch, model.experts / layout.ep);
+    steps.push_back({std::move(batch), which == Tokens::pulled});
   };
-  for (std::int64_t step = 0; step < config.engine.warmup_steps + 2; ++step) add(false);
-  for (const bool pulled : {true, true, false}) add(pulled);
+  for (std::int64_t step = 0; step < parts.config.engine.warmup_steps + 2; ++step)
+    add(Tokens::spread);
+  for (const Tokens which : {Tokens::pulled, Tokens::pulled, Tokens::as_routed}) add(which);
   return steps;
 }
 
@@ -61,6 +78,7 @@ class StashArm {
     buffers.limit(engines::PagedStash::first_limit(buffers));
     engines::EngineConfig engine = config.engine;
     engine.impl = std::move(impl);
+    if (config.exec_update) engine.executables = &executables_;
     engine_ = engines::make_engine(engine, device_, parts.stream, *step_, &poisons_);
   }
 
@@ -84,6 +102,8 @@ class StashArm {
                                          .assigned = sum(ledgers, "experts:assigned"),
                                          .carried = sum(ledgers, "experts:carried"),
                                          .dropped = sum(ledgers, "experts:dropped")});
+    if (engine_->counters().captures > 0)
+      write_exec_updates(parts_, name_, "stash", index, device_);
     std::vector<fixtures::NamedTensor> results = engine_->outputs();
     const auto masks = step_->masks();
     results.insert(results.end(), masks.begin(), masks.end());
@@ -94,6 +114,7 @@ class StashArm {
  private:
   const CaseParts& parts_;
   const std::string name_;
+  engines::Executables executables_;  // of the graphs whose buffers were too small
   WatchedDevice device_;
   Poisons poisons_;
   std::unique_ptr<workloads::TrainStep> step_;

@@ -9,6 +9,7 @@
 #include "suites/case/arm_lines.h"
 #include "suites/case/learning_rate.h"
 #include "suites/case/reference.h"
+#include "workloads/engines/capture/executables.h"
 #include "workloads/engines/shape_buckets.h"
 #include "workloads/faults/plant.h"
 #include "workloads/training/lengths.h"
@@ -61,7 +62,7 @@ class BucketArms {
         graph_step_(step(device_)),
         eager_(engines::make_engine(eager_config(), parts.device, parts.stream, *eager_step_,
                                     nullptr)),
-        graph_(parts.config.engine, device_, parts.stream, *graph_step_, &captured_,
+        graph_(graph_config(), device_, parts.stream, *graph_step_, &captured_,
                {steps.schedule.buckets, parts.config.shape_buckets}),
         pool_bytes_before_(parts.device.memory().pool) {}
 
@@ -110,6 +111,7 @@ class BucketArms {
                                              .run = run,
                                              .step = last,
                                              .in_flight = graph_.counters().drops_in_flight});
+    write_exec_updates(parts_, "buckets_graph", run, last, device_);
     parts_.device.synchronize();
     graph_.drop_graphs();
   }
@@ -120,6 +122,11 @@ class BucketArms {
     return std::make_unique<workloads::TrainStep>(config.model, config.layout, device, config.seed,
                                                   faults::plant(config.fault), config.rng_backend);
   }
+  engines::EngineConfig graph_config() {
+    engines::EngineConfig config = parts_.config.engine;
+    if (parts_.config.exec_update) config.executables = &executables_;
+    return config;
+  }
   engines::EngineConfig eager_config() const {
     engines::EngineConfig config = parts_.config.engine;
     config.impl = "none";
@@ -128,6 +135,7 @@ class BucketArms {
 
   const CaseParts& parts_;
   const UnevenSteps& steps_;
+  engines::Executables executables_;  // of evicted lengths
   WatchedDevice device_;
   std::unique_ptr<workloads::TrainStep> eager_step_, graph_step_;
   CapturedBytes captured_;

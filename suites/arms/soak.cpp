@@ -12,6 +12,7 @@
 #include "suites/arms/solo.h"
 #include "suites/case/arm_lines.h"
 #include "suites/case/learning_rate.h"
+#include "workloads/engines/capture/executables.h"
 #include "workloads/engines/shape_buckets.h"
 #include "workloads/faults/plant.h"
 #include "workloads/soak/soak_plan.h"
@@ -80,6 +81,7 @@ class SoakJob {
         config_(parts.config.engine),
         device_(parts.device) {
     config_.impl = std::move(impl);
+    if (parts.config.exec_update && graphs_) config_.executables = &executables_;
     parts_.scope.enter(Phase::build, name_, 0);
     release_caches();
     write_memory("before", 0);
@@ -123,6 +125,7 @@ class SoakJob {
   void end(std::int64_t cycle, const Snapshot& results) {
     const std::int64_t last = plan_.last_step(cycle);
     write_cycle(cycle, last, results);
+    if (graphs_) write_exec_updates(parts_, name_, "soak", last, device_);
     parts_.scope.enter(Phase::teardown_graph, name_, last);
     engine_->drop_graphs();
     buckets_ = nullptr;
@@ -221,6 +224,7 @@ class SoakJob {
   const std::string name_;
   const bool graphs_;
   engines::EngineConfig config_;
+  engines::Executables executables_;  // of the cycle before
   WatchedDevice device_;
   std::unique_ptr<workloads::TrainStep> step_;
   std::unique_ptr<engines::Engine> engine_;   // of this cycle

@@ -82,6 +82,21 @@ record::MemoryLine memory_line(const CaseParts& parts, const std::string& arm, c
           .regions = std::nullopt};
 }
 
+void write_exec_updates(const CaseParts& parts, const std::string& arm, const char* run,
+                        std::int64_t step, const WatchedDevice& device) {
+  if (!parts.config.exec_update) return;
+  const GraphCounts& counts = device.counts();
+  parts.scope.write(record::ExecUpdatesLine{.arm = arm,
+                                            .run = run,
+                                            .step = step,
+                                            .captures = counts.captures_ended,
+                                            .most_alive = counts.most_alive,
+                                            .updates = counts.updates,
+                                            .refused = counts.refused,
+                                            .stale_launches = counts.stale_launches,
+                                            .given_up_in_flight = counts.given_up_in_flight});
+}
+
 bool write_comparison(const CaseParts& parts, const std::string& left, const std::string& right,
                       const std::string& name, std::int64_t step, const std::string& input,
                       const Snapshot& of_left, const Snapshot& of_right) {

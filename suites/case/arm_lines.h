@@ -8,6 +8,7 @@
 
 #include "fixtures/inspect/tensor_comparison.h"
 #include "suites/case/case_parts.h"
+#include "suites/case/watched_device.h"
 
 namespace graphproof::suites {
 
@@ -22,6 +23,11 @@ record::TensorMismatch mismatch_of(const fixtures::Mismatch& mismatch);
 /// The `memory` line of an arm, with what is in use now. `when` and `step` are its fields.
 record::MemoryLine memory_line(const CaseParts& parts, const std::string& arm, const char* when,
                                std::int64_t step);
+
+/// Writes the `exec_updates` line of a run of `arm` with what `device` has counted, if the case has
+/// updates of executable graphs (axis recapture).
+void write_exec_updates(const CaseParts& parts, const std::string& arm, const char* run,
+                        std::int64_t step, const WatchedDevice& device);
 
 /// Compares byte for byte and writes the `compare` line, in which `name` names the comparison. In a
 /// case that states a tolerance it writes the `distances` line of a difference too. Returns whether

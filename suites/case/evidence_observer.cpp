@@ -89,6 +89,13 @@ void CaptureObserver::after_capture(const engines::CaptureReport& report,
                                    .counter_after = report.counter_after,
                                    .module_runs = module_runs(report),
                                    .owned_inputs = owned_inputs(report)});
+  if (ok)
+    scope_.write(record::HostWorkLine{.arm = arm_,
+                                      .graph = report.graph,
+                                      .host_memory = report.census.host_memory,
+                                      .host_functions = report.census.host_functions,
+                                      .other_threads = report.other_threads,
+                                      .unordered = report.census.unordered});
   if (report.pool_offset && !placed_)
     scope_.write(record::PlacementLine{.arm = arm_,
                                        .buffer = "pool",

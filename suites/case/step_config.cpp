@@ -281,6 +281,8 @@ StepConfig step_config(const matrix::AxisTable& axes, const matrix::Case& test_c
   config.schedule = meaning_of(kSchedules, "schedule", text("schedule"));
   config.shape_buckets = integer("shape_buckets");
   config.soak_steps = integer("soak_steps");
+  config.blocking_stream = text("capture_stream") == "blocking";
+  config.exec_update = text("recapture") == "exec_update";
   config.rng_backend = text("rng_tracker") == "plain" ? fixtures::RngBackend::plain
                                                       : fixtures::RngBackend::graph_safe;
   config.model = {

@@ -40,6 +40,7 @@ struct StepConfig {
   fixtures::Fault fault = fixtures::Fault::none;
   std::int64_t steps = 0;  // compared steps of an arm
   bool autograd_threads = false;
+  bool blocking_stream = false;  // axis capture_stream
   Schedule schedule = Schedule::train;
   /// Whether eager and graph steps are timed in blocks that alternate (axis perf_limit).
   bool times_blocks = false;
@@ -49,6 +50,8 @@ struct StepConfig {
   bool deterministic_algorithms = true;
   /// How many sequence lengths may have graphs at the same time; 0: all steps have one length.
   std::int64_t shape_buckets = 0;
+  /// Whether a capture updates the executable graph of an earlier one (axis recapture).
+  bool exec_update = false;
   /// Steps of the long job after the arms (workloads/soak); 0: there is none.
   std::int64_t soak_steps = 0;
   fixtures::RngBackend rng_backend = fixtures::RngBackend::graph_safe;

@@ -1,5 +1,6 @@
 #include "suites/case/watched_device.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace graphproof::suites {
@@ -9,6 +10,7 @@ class WatchedGraph final : public capture::ForwardingGraph {
  public:
   WatchedGraph(std::unique_ptr<capture::Graph> graph, std::shared_ptr<GraphCounts> counts)
       : ForwardingGraph(std::move(graph)), counts_(std::move(counts)) {}
+  ~WatchedGraph() override { ends(); }
 
   void register_generator(const at::Generator& generator) override {
     counts_->generators.insert(generator.unsafeGetGeneratorImpl());
@@ -20,15 +22,33 @@ class WatchedGraph final : public capture::ForwardingGraph {
     counts_->mode = mode;
     graph_->capture_begin(pool, mode);
   }
+  void reuse(std::unique_ptr<capture::Executable> executable) override {
+    graph_->reuse(std::move(executable));
+    stale_ = true;
+  }
   void capture_end() override {
     graph_->capture_end();
     ++counts_->captures_ended;
+    alive_ = true;
+    counts_->most_alive = std::max(counts_->most_alive, ++counts_->alive);
     counts_->delayed_branches += graph_->delayed_branches();
     if (!counts_->keep_nodes) return;
     const auto nodes = graph_->nodes();
     counts_->nodes = nodes ? std::make_shared<capture::NodeList>(*nodes) : nullptr;
   }
+  capture::ExecUpdate update() override {
+    const capture::ExecUpdate update = graph_->update();
+    if (update.given_up_in_flight) ++counts_->given_up_in_flight;
+    stale_ = !update.refused.empty();
+    ++(stale_ ? counts_->refused[update.refused] : counts_->updates);
+    return update;
+  }
+  void instantiate() override {
+    graph_->instantiate();
+    stale_ = false;
+  }
   void replay() override {
+    if (stale_) ++counts_->stale_launches;
     if (counts_->watch_operands) look_at_operands();
     const std::int64_t before = graph_->replays();
     graph_->replay();
@@ -36,8 +56,19 @@ class WatchedGraph final : public capture::ForwardingGraph {
     // nothing adds nothing.
     counts_->replays += graph_->replays() - before;
   }
+  std::unique_ptr<capture::Executable> give_up_executable() override {
+    ends();
+    return graph_->give_up_executable();
+  }
+  void reset() override {
+    ends();
+    graph_->reset();
+  }
 
  private:
+  void ends() {
+    if (std::exchange(alive_, false)) --counts_->alive;
+  }
   void look_at_operands() {
     const auto operands = graph_->operands();
     if (!operands) return;
@@ -48,6 +79,8 @@ class WatchedGraph final : public capture::ForwardingGraph {
   }
 
   std::shared_ptr<GraphCounts> counts_;
+  bool alive_ = false;
+  bool stale_ = false;  // the executable graph has the work of an earlier graph
 };
 
 }  // namespace

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
+#include <string>
 #include <utility>
 
 #include "fixtures/device/forwarding.h"
@@ -21,6 +23,13 @@ struct GraphCounts {
   std::int64_t delayed_branches = 0;  // of all graphs captured
   std::set<std::pair<std::uint64_t, std::uint64_t>> pools;  // that captures went into
   std::set<const void*> generators;                         // that were registered with a graph
+  std::int64_t alive = 0, most_alive = 0;  // graphs that hold a capture, now and at most
+  /// Updates of executable graphs (Graph::update): those that succeeded, and the others by reason.
+  std::int64_t updates = 0;
+  std::map<std::string, std::int64_t> refused;
+  std::int64_t given_up_in_flight = 0;  // executable graphs that were updated, see ExecUpdate
+  /// Launches of a graph whose executable graph still had the work of an earlier one.
+  std::int64_t stale_launches = 0;
   bool keep_nodes = false;
   std::shared_ptr<const capture::NodeList> nodes;  // of the latest capture; null if not kept
   bool watch_operands = false;

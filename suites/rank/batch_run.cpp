@@ -200,6 +200,7 @@ std::vector<comm::GroupLayout> made_again(std::vector<comm::GroupLayout> layouts
 /// What the case asks for, changed by its planted fault if that changes how a case runs.
 faults::RunPlan run_plan(const StepConfig& config, bool communicators_first) {
   faults::RunPlan plan{.autograd_threads = config.autograd_threads,
+                       .blocking_stream = config.blocking_stream,
                        .communicators_first = communicators_first,
                        .abort_communicators = false,
                        .buffers_per_rank = config.collective && config.collective->per_rank,
@@ -227,6 +228,7 @@ bool run_case(const BatchContext& context, const ValidatedCase& validated, bool 
     StepConfig config;
     faults::RunPlan plan;
     std::optional<PlantedStall> stall;
+    std::optional<c10::Stream> stream;
     scope.enter(Phase::init, "", 0);
     scope.section(Phase::init, [&] {
       config = step_config(context.catalogue.axes, validated.test_case, context.place,
@@ -248,13 +250,15 @@ bool run_case(const BatchContext& context, const ValidatedCase& validated, bool 
       context.heartbeat.report_progress([&groups] { return groups.progress(); });
       context.process.device().autograd_threads(plan.autograd_threads);
       at::globalContext().setDeterministicAlgorithms(config.deterministic_algorithms, false);
-      write_configuration(scope, context.process, config,
+      stream = plan.blocking_stream ? context.process.device().blocking_stream()
+                                    : context.process.device().stream_from_pool();
+      write_configuration(scope, context.process, config, *stream,
                           matrix::effective_values(context.catalogue.axes, validated.test_case));
     });
     const CaseParts parts{.scope = scope,
                           .device = context.process.device(),
                           .config = config,
-                          .stream = context.process.device().stream_from_pool(),
+                          .stream = *stream,
                           .groups = &context.process.groups()};
     static_cast<void>(parts.device.take_races());  // discards those of the previous case
     const auto before = context.process.groups().communicators();

@@ -29,7 +29,7 @@ constexpr Variable kVariables[] = {{"nccl_graph_register", "NCCL_GRAPH_REGISTER"
 }  // namespace
 
 void write_configuration(CaseScope& scope, RankProcess& process, const StepConfig& config,
-                         const nlohmann::json& axes) {
+                         const c10::Stream& stream, const nlohmann::json& axes) {
   const bool cuda = process.device().name() == "cuda";
   record::Settings asked{{"autograd_threads", axes.at("autograd_threads")},
                          {"capture_mode", axes.at("capture_mode")}},
@@ -38,6 +38,8 @@ void write_configuration(CaseScope& scope, RankProcess& process, const StepConfi
     effective[name] = reported(value);
   effective["autograd_threads"] =
       c10::AutogradState::get_tls_state().get_multithreading_enabled() ? "on" : "off";
+  asked["capture_stream"] = axes.at("capture_stream");
+  effective["capture_stream"] = process.device().blocking(stream) ? "blocking" : "non_blocking";
   effective["capture_mode"] = capture_mode_word(config.engine.capture_mode);
   effective["mpi_thread_level"] = process.world()->thread_level();
   effective["deterministic"] = at::globalContext().deterministicAlgorithms();

@@ -10,9 +10,9 @@
 
 namespace graphproof::suites {
 
-/// Writes the line. `axes` are the effective values of all axes of the case. Settings of libraries
-/// that the device does not use (NCCL on sim) are left out.
+/// Writes the line. `stream` is that of the case. `axes` are the effective values of all axes of
+/// the case. Settings of libraries that the device does not use (NCCL on sim) are left out.
 void write_configuration(CaseScope& scope, RankProcess& process, const StepConfig& config,
-                         const nlohmann::json& axes);
+                         const c10::Stream& stream, const nlohmann::json& axes);
 
 }  // namespace graphproof::suites

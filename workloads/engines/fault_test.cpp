@@ -400,6 +400,38 @@ TEST(Faults, M33IsRefusedWhereARandomNumberIsDrawn) {
   }
 }
 
+TEST(Faults, M526AndM527ShowInTheCensusAlone) {
+  const auto census_of = [](Fault fault) {
+    const Outcome outcome = run("full_iteration", fault);
+    EXPECT_EQ(outcome.equal, Equal(kSteps, true)) << fault;
+    return outcome.reports.at(0).census;
+  };
+  const capture::Census sound = census_of(Fault::none);
+  EXPECT_TRUE(sound.host_functions.empty());
+  EXPECT_FALSE(sound.host_memory.contains("pageable"));
+  EXPECT_EQ(census_of(Fault::host_function_in_graph).host_functions.size(), 1u);
+  EXPECT_TRUE(census_of(Fault::pageable_memory_in_graph).host_memory.contains("pageable"));
+}
+
+TEST(Faults, M530IsRightAndAnotherThreadWorkedInTheCapture) {
+  EXPECT_TRUE(run("full_iteration", Fault::none).reports.at(0).other_threads.empty());
+  const Outcome outcome = run("full_iteration", Fault::thread_adds_to_capture);
+  EXPECT_EQ(outcome.equal, Equal(kSteps, true));
+  EXPECT_EQ(outcome.reports.at(0).other_threads.size(), 1u);
+}
+
+TEST(Faults, M528IsRightButNothingOrdersItsCopies) {
+  capture::Device& device = workloads::device_under_test();
+  for (const Fault fault : {Fault::none, Fault::captured_log_not_joined}) {
+    device.take_races();
+    const Outcome outcome = run("full_iteration", fault);
+    EXPECT_EQ(outcome.equal, Equal(kSteps, true)) << fault;
+    const auto races = device.take_races();
+    const bool found = races ? races->count > 0 : !outcome.reports.at(0).census.unordered.empty();
+    EXPECT_EQ(found, fault != Fault::none);
+  }
+}
+
 TEST(Faults, M36AndM37AreRightWithOneMicrobatchAndWrongWithTwo) {
   for (const Fault fault : {Fault::gradient_buffer_taken_over, Fault::gradients_zeroed_in_graph}) {
     EXPECT_EQ(run("local", fault, 0, 1).equal, Equal(kSteps, true)) << fault;
@@ -560,6 +592,19 @@ TEST(LongRuns, M366KeepsMemoryFromTheHundredthReplayOn) {
   EXPECT_LT(lost(fault, kWarmup + 20), kMore * kBytes / 4);
   EXPECT_LT(lost(Fault::none, kWarmup + 101), kMore * kBytes / 4);
   EXPECT_GE(lost(fault, kWarmup + 101), kMore * kBytes);
+}
+
+TEST(LongRuns, M524KeepsAFewHundredBytesInEveryReplay) {
+  constexpr std::int64_t kMore = 200, kBytes = 512;
+  const auto lost = [](Fault fault) {
+    LongJob job(fault);
+    job.run_until(kWarmup + 20);
+    const std::int64_t before = fixtures::heap_bytes();
+    EXPECT_EQ(job.run_until(kWarmup + 20 + kMore), -1);
+    return fixtures::heap_bytes() - before;
+  };
+  // What the test itself notes of every step is in both.
+  EXPECT_GE(lost(Fault::notes_kept_by_replays) - lost(Fault::none), kMore * kBytes * 9 / 10);
 }
 
 TEST(LongRuns, M367AndM368LeaveAHandleForEveryRecaptureAndCheckpoint) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "workloads/engines/capture/executables.h"
 #include "workloads/engines/step/paged_stash.h"
 #include "workloads/testing/ranks_under_test.h"
 #include "workloads/testing/small_model.h"
@@ -44,8 +45,10 @@ struct Ran {
   std::vector<double> assigned, carried, dropped;
 };
 
-Ran run(const Layout& layout, Fault fault = Fault::none, bool limited = true) {
-  TwinSteps twins(stash(), layout, {.impl = "full_iteration", .warmup_steps = 1}, fault);
+Ran run(const Layout& layout, Fault fault = Fault::none, bool limited = true,
+        Executables* executables = nullptr) {
+  TwinSteps twins(stash(), layout,
+                  {.impl = "full_iteration", .warmup_steps = 1, .executables = executables}, fault);
   for (workloads::TrainStep* step : {&twins.eager_step(), &twins.graph_step()})
     if (limited) step->expert_buffers().limit(PagedStash::first_limit(step->expert_buffers()));
   Ran ran;
@@ -91,6 +94,29 @@ TEST(PagedStash, AStepThatLacksRoomRunsAgainAndItsBuffersGrow) {
     EXPECT_EQ(ran.captures[kOverflows + 1], 1);
     EXPECT_GT(ran.capacity[kOverflows], ran.capacity[kOverflows - 1]);
     EXPECT_EQ(ran.capacity.back(), ran.capacity[kOverflows]);
+  });
+}
+
+TEST(PagedStash, AnUpdatedExecutableGraphHasTheLargerBuffers) {
+  for_each_split_layout([](const Layout& layout) {
+    Executables executables;
+    const Ran ran = run(layout, Fault::none, /*limited=*/true, &executables);
+    EXPECT_EQ(ran.differences, std::vector<std::string>(kPulled.size()));
+    EXPECT_EQ(ran.reruns[kOverflows], 1);
+    EXPECT_EQ(ran.reruns[kOverflows + 1], 0);
+    EXPECT_EQ(ran.captures[kOverflows + 1], 1);
+    EXPECT_NE(executables.take("training"), nullptr) << "of the graph that was dropped last";
+    EXPECT_EQ(executables.take("training"), nullptr) << "the first one was used again";
+  });
+}
+
+TEST(PagedStash, M520AndM521LaunchAnExecutableGraphWithTheSmallBuffers) {
+  for_each_split_layout([](const Layout& layout) {
+    for (const Fault fault : {Fault::exec_update_left_out, Fault::refused_exec_update_ignored}) {
+      Executables executables;
+      const Ran ran = run(layout, fault, /*limited=*/true, &executables);
+      EXPECT_EQ(ran.reruns[kOverflows + 1], 1) << "it lacks room again";
+    }
   });
 }
 

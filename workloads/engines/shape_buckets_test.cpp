@@ -1,6 +1,8 @@
 // One test for each sentence of the contract in shape_buckets.h.
 #include <gtest/gtest.h>
 
+#include "fixtures/device/forwarding.h"
+#include "workloads/engines/capture/executables.h"
 #include "workloads/engines/shape_buckets.h"
 #include "workloads/faults/plant.h"
 #include "workloads/testing/refusal.h"
@@ -27,9 +29,28 @@ const ModelConfig kBucketModel{.hidden = 32,
                                .linear_bias = true,
                                .optimizer = workloads::OptimizerKind::adam};
 
+/// Notes the updates of executable graphs.
+class UpdatesSeen final : public capture::ForwardingDevice {
+ public:
+  using ForwardingDevice::ForwardingDevice;
+  std::unique_ptr<capture::Graph> make_graph() override {
+    return std::make_unique<Noted>(device_.make_graph(), updates);
+  }
+  std::vector<capture::ExecUpdate> updates;
+
+ private:
+  struct Noted final : capture::ForwardingGraph {
+    Noted(std::unique_ptr<capture::Graph> graph, std::vector<capture::ExecUpdate>& to)
+        : ForwardingGraph(std::move(graph)), updates(to) {}
+    capture::ExecUpdate update() override { return updates.emplace_back(graph_->update()); }
+    std::vector<capture::ExecUpdate>& updates;
+  };
+};
+
 /// An eager step, and one under the cache that is padded with other tokens.
 struct BucketTwins {
-  BucketTwins(EngineConfig config, std::int64_t bound, Fault fault = Fault::none)
+  BucketTwins(EngineConfig config, std::int64_t bound, Fault fault = Fault::none,
+              bool exec_update = false)
       : device(workloads::device_under_test()),
         stream(device.stream_from_pool()),
         guard(stream),
@@ -37,7 +58,12 @@ struct BucketTwins {
         eager_step(kBucketModel, {}, device, kBucketSeed),
         graph_step(kBucketModel, {}, device, kBucketSeed, faults::plant(fault)),
         eager(make_engine({.impl = "none"}, device, stream, eager_step, nullptr)),
-        graph(config, device, stream, graph_step, nullptr, {schedule.buckets, bound}) {}
+        graph(exec_update ? updating(config) : config, device, stream, graph_step, nullptr,
+              {schedule.buckets, bound}) {}
+  EngineConfig updating(EngineConfig config) {
+    config.executables = &executables;
+    return config;
+  }
 
   Batch batch(std::int64_t index) {
     return workloads::make_uneven_batch(kBucketModel, {}, schedule, kBucketSeed, index,
@@ -56,7 +82,8 @@ struct BucketTwins {
     return difference(fixtures::compare(eager->outputs(), graph.outputs()));
   }
 
-  capture::Device& device;
+  Executables executables;  // with exec_update
+  UpdatesSeen device;
   c10::Stream stream;
   c10::StreamGuard guard;
   workloads::LengthSchedule schedule;
@@ -77,6 +104,51 @@ TEST(ShapeBuckets, EveryStepEqualsEagerBitForBitWhateverWasEvictedBefore) {
       EXPECT_GT(twins.graph.counters().replays, 0);
       twins.graph.drop_graphs();
     }
+}
+
+TEST(ShapeBuckets, EveryStepEqualsEagerWhereExecutableGraphsOfEvictedLengthsAreUpdated) {
+  for (const char* impl : {"callables", "full_iteration"})
+    for (const std::int64_t bound : {1, 2}) {
+      BucketTwins twins(cached(impl), bound, Fault::none, /*exec_update=*/true);
+      for (std::size_t i = 0; i < twins.schedule.steps.size(); ++i)
+        EXPECT_EQ(twins.step(static_cast<std::int64_t>(i)), "")
+            << impl << ", bound " << bound << ", step " << i;
+      const Counters counters = twins.graph.counters();
+      EXPECT_EQ(counters.captures - std::ssize(twins.device.updates), counters.graphs) << impl;
+      for (const capture::ExecUpdate& update : twins.device.updates) {
+        EXPECT_EQ(update.refused, "") << impl;
+        EXPECT_FALSE(update.given_up_in_flight) << impl;
+      }
+      twins.graph.drop_graphs();
+    }
+}
+
+TEST(ShapeBuckets, M522KeepsExecutableGraphsThatTheDeviceRuns) {
+  for (const Fault fault : {Fault::none, Fault::executables_kept_in_flight}) {
+    BucketTwins twins(cached("full_iteration"), 1, fault, /*exec_update=*/true);
+    std::vector<Batch> batches;  // made ahead, because a copy from the host waits for the stream
+    for (std::size_t i = 0; i < twins.schedule.steps.size(); ++i)
+      batches.push_back(twins.batch(static_cast<std::int64_t>(i)));
+    for (const Batch& batch : batches)
+      if (twins.device.updates.empty()) twins.graph.step(batch, 0.1);
+    ASSERT_FALSE(twins.device.updates.empty());
+    EXPECT_EQ(twins.device.updates[0].given_up_in_flight, fault != Fault::none);
+    twins.device.synchronize();
+    twins.graph.drop_graphs();
+  }
+}
+
+// On a GPU the memory of the evicted length may be gone.
+TEST(ShapeBuckets, M523ComputesTheEvictedLength) {
+  if (workloads::device_under_test().name() != "sim") return;
+  BucketTwins twins(cached("full_iteration"), 1, Fault::exec_update_of_other_length_left_out,
+                    /*exec_update=*/true);
+  bool wrong = false;
+  for (std::size_t i = 0; i < twins.schedule.steps.size(); ++i) {
+    wrong |= !twins.step(static_cast<std::int64_t>(i)).empty();
+    EXPECT_EQ(twins.graph.counters().captures > twins.graph.counters().graphs, wrong) << i;
+  }
+  EXPECT_TRUE(wrong);
 }
 
 TEST(ShapeBuckets, AStepIsPaddedToTheNextBucketAndOneBeyondTheLargestRunsEagerlyAtItsOwnLength) {

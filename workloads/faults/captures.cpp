@@ -1,9 +1,13 @@
 // Faults of captures: missing work, lasting effects, and failures.
 #include <ATen/Context.h>
 
+#include <atomic>
 #include <cstdint>
+#include <thread>
+#include <vector>
 
 #include "fixtures/device/error.h"
+#include "fixtures/device/faults/host_work.h"
 #include "workloads/faults/planted.h"
 
 namespace graphproof::faults {
@@ -207,6 +211,46 @@ class AnyAlgorithm {
 };
 
 }  // namespace
+
+/// An extension adds a host function to the captured step, which notes that a step has run.
+std::shared_ptr<FaultHooks> host_function_in_graph() {
+  const auto steps = std::make_shared<std::atomic<std::int64_t>>(0);
+  return in_each_capture([steps](const CaptureParts& parts, CaptureRequest& request) {
+    request.work = [work = request.work, &step = parts.step, steps] {
+      work();
+      capture::launch_host_function(
+          step.losses(), [](void* counted) { ++*static_cast<std::atomic<std::int64_t>*>(counted); },
+          steps.get());
+    };
+  });
+}
+/// An extension copies from a buffer of the host that is not pinned, which PyTorch refuses.
+std::shared_ptr<FaultHooks> pageable_memory_in_graph() {
+  const auto buffer = std::make_shared<std::vector<float>>(1024, 1.0F);
+  return in_each_capture([buffer](const CaptureParts& parts, CaptureRequest& request) {
+    request.work = [work = request.work, device = parts.device.torch_device(), buffer] {
+      work();
+      capture::copy_from_pageable(
+          at::empty({std::ssize(*buffer)}, at::TensorOptions().device(device)), buffer->data());
+    };
+  });
+}
+
+/// A thread of the program, such as a data loader's, works on the stream that is captured.
+std::shared_ptr<FaultHooks> thread_adds_to_capture() {
+  const auto buffer = std::make_shared<at::Tensor>();  // lives as long as the graphs
+  return in_each_capture([buffer](const CaptureParts& parts, CaptureRequest& request) {
+    if (!buffer->defined())
+      *buffer = at::zeros({64}, at::TensorOptions().device(parts.device.torch_device()));
+    request.work = [work = request.work, stream = parts.device.current_stream(), buffer] {
+      work();
+      std::thread([&] {
+        const c10::StreamGuard guard(stream);
+        buffer->fill_(0);
+      }).join();
+    };
+  });
+}
 
 /// The largest rounding error of a gradient is 2^-9 of it with bf16, 2^-4 with 8 bits.
 std::shared_ptr<FaultHooks> captured_gradients_in_bf16() {

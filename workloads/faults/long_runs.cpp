@@ -5,6 +5,7 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <list>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -46,6 +47,13 @@ class KeepsHostMemoryLater final : public ReplayFault {
     if (replay >= kCached) kept_.emplace_back(kBytes, 'x');
   }
   std::vector<std::string> kept_;
+};
+
+/// Every replay notes something about itself, a few hundred bytes, and never forgets it.
+class KeepsNotes final : public ReplayFault {
+  static constexpr std::size_t kBytes = 512;
+  void before_replay(std::int64_t) override { kept_.emplace_back(kBytes, 'x'); }
+  std::list<std::string> kept_;
 };
 
 /// A generator's offset is counted in a byte of replays, and wraps to where it began.
@@ -171,6 +179,7 @@ class RingWraps final : public Planted {
 std::shared_ptr<FaultHooks> host_memory_kept_after_many_replays() {
   return std::make_shared<KeepsHostMemoryLater>();
 }
+std::shared_ptr<FaultHooks> notes_kept_by_replays() { return std::make_shared<KeepsNotes>(); }
 std::shared_ptr<FaultHooks> thread_left_by_recapture() { return std::make_shared<LeavesThread>(); }
 std::shared_ptr<FaultHooks> descriptor_left_by_checkpoint() {
   return std::make_shared<LeavesDescriptor>();

@@ -373,6 +373,8 @@ class EvictedInFlight final : public Planted {
   /// Enqueues tens of milliseconds of work, longer than the host needs for the next steps.
   static void delay(const c10::Stream& stream) {
     constexpr std::int64_t kSize = 2048, kProducts = 128;
+    // The simulated device tells work that the host has not waited for without a delay.
+    if (!stream.device().is_cuda()) return;
     const c10::StreamGuard guard(stream);
     const at::Tensor square =
         at::zeros({kSize, kSize}, at::TensorOptions().device(stream.device()));
@@ -510,6 +512,7 @@ std::shared_ptr<FaultHooks> evicted_graphs_stay_alive() {
 std::shared_ptr<FaultHooks> graphs_evicted_in_flight() {
   return std::make_shared<EvictedInFlight>();
 }
+std::shared_ptr<FaultHooks> executables_kept_in_flight() { return graphs_evicted_in_flight(); }
 std::shared_ptr<FaultHooks> workspace_overrun() {
   return std::make_shared<WrongKernel>(WrongKernel::In::captures, &write_one_more);
 }

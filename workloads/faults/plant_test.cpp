@@ -10,7 +10,7 @@ namespace {
 using fixtures::Fault;
 
 RunPlan planned(Fault fault) {
-  RunPlan plan{.autograd_threads = true};
+  RunPlan plan{.autograd_threads = true, .blocking_stream = true};
   plant(fault)->plan_run(plan);
   return plan;
 }
@@ -36,6 +36,8 @@ TEST(Plant, AnUnknownIdIsRefused) {
 TEST(Plant, FaultsOfTheRunChangeItsPlan) {
   EXPECT_TRUE(planned(Fault::none).autograd_threads);
   EXPECT_FALSE(planned(Fault::setting_without_effect).autograd_threads);
+  EXPECT_TRUE(planned(Fault::none).blocking_stream);
+  EXPECT_FALSE(planned(Fault::blocking_stream_without_effect).blocking_stream);
   EXPECT_TRUE(planned(Fault::communicators_destroyed_first).communicators_first);
   EXPECT_FALSE(planned(Fault::communicators_destroyed_first).abort_communicators);
   EXPECT_TRUE(planned(Fault::communicators_aborted_first).abort_communicators);

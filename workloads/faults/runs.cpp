@@ -97,6 +97,10 @@ class StageSwapsMicrobatches final : public Planted {
 
 }  // namespace
 
+/// Another one: axis capture_stream.
+std::shared_ptr<FaultHooks> blocking_stream_without_effect() {
+  return std::make_shared<PlanFault>([](RunPlan& plan) { plan.blocking_stream = false; });
+}
 /// A setting of the case that the harness does not apply: axis autograd_threads.
 std::shared_ptr<FaultHooks> setting_without_effect() {
   return std::make_shared<PlanFault>([](RunPlan& plan) { plan.autograd_threads = false; });

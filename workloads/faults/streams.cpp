@@ -151,6 +151,32 @@ class DelayedWeightsSeen final : public PartFault {
   std::map<std::int64_t, Leaf> leaves_;
 };
 
+/// A captured step copies its losses for a log on a side stream, and copies them on too early. The
+/// stream is joined in the end, so the capture succeeds.
+class LogNotJoined final : public FaultHooks {
+ public:
+  void before_capture(const engines::CaptureParts& parts,
+                      engines::CaptureRequest& request) override {
+    request.work = [work = request.work, &device = parts.device, &step = parts.step] {
+      work();
+      const at::NoGradGuard no_grad;
+      const c10::Stream side = device.stream_from_pool(), current = device.current_stream();
+      const at::Tensor losses = step.losses();
+      at::Tensor staged = at::empty_like(losses), logged = at::empty_like(losses);
+      c10::Event ready(side.device_type()), done(side.device_type());
+      ready.record(current);
+      ready.block(side);
+      {
+        const c10::StreamGuard guard(side);
+        staged.copy_(losses, /*non_blocking=*/true);
+      }
+      logged.copy_(staged, /*non_blocking=*/true);
+      done.record(side);
+      done.block(current);
+    };
+  }
+};
+
 std::shared_ptr<FaultHooks> missing(SideWork work, SideWait wait) {
   return std::make_shared<MissingWait>(work, wait);
 }
@@ -193,6 +219,10 @@ std::shared_ptr<FaultHooks> exchanged_rows_freed_in_flight() {
 std::shared_ptr<FaultHooks> bias_on_legacy_stream() {
   return std::make_shared<OtherStream>(OtherStream::Which::legacy);
 }
+std::shared_ptr<FaultHooks> bias_on_legacy_stream_beside_blocking_capture() {
+  return bias_on_legacy_stream();
+}
+std::shared_ptr<FaultHooks> captured_log_not_joined() { return std::make_shared<LogNotJoined>(); }
 std::shared_ptr<FaultHooks> bias_on_stream_not_forked() {
   return std::make_shared<OtherStream>(OtherStream::Which::not_forked);
 }

@@ -46,7 +46,7 @@ struct ForwardPass {
   const at::Tensor& root_gradient;
   /// [B, A] int64: the documents of packed sequences (data.h). An extra input of captured parts.
   at::Tensor documents = {};
-  /// [E] fp32: added to the logits of routers (data.h); undefined without paged_stash.
+  /// [E] or [N, E] fp32: added to the logits of routers (data.h); undefined without paged_stash.
   at::Tensor expert_pull = {};
   /// The region that the whole forward runs in. A part that an engine runs outside of the forward
   /// opens it again.

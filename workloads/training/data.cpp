@@ -155,14 +155,20 @@ Batch make_batch(const ModelConfig& config, const Layout& layout, std::uint64_t 
 }
 
 Batch with_expert_pull(Batch batch, std::int64_t experts) {
-  // Logits are sums of H products of normalised numbers with weights of variance 1 / H, so they
-  // stay far below this.
-  constexpr double kStronger = 100;
   for (at::Tensor& pull : batch.expert_pull) {
-    pull = pull.clone();
-    pull.narrow(0, 0, experts).fill_(kStronger);
+    pull = at::zeros_like(pull);
+    pull.narrow(-1, 0, experts).fill_(kStrongestPull);
   }
   return batch;
+}
+
+at::Tensor pull_in_circle(std::int64_t tokens, std::int64_t experts, std::int64_t topk,
+                          std::int64_t first, std::int64_t circle) {
+  const at::Tensor begins =
+      (at::arange(tokens, at::kLong) + first).remainder(circle).unsqueeze(1);  // [N, 1]
+  const at::Tensor distance =
+      (at::arange(experts, at::kLong).unsqueeze(0) - begins).remainder(experts);  // [N, E]
+  return distance.lt(topk).to(at::kFloat);
 }
 
 Batch with_image_padding(Batch batch, double number) {

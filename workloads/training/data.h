@@ -38,7 +38,8 @@ namespace graphproof::workloads {
 ///                                    takes; N for padding and if another rank has the place
 /// With a paged stash every microbatch has the following, which is zero; otherwise it is empty:
 ///   expert_pull[m] [E]    fp32   in  added to the logits of all routers, as with Megatron-LM's
-///                                    --moe-router-force-biased
+///                  or [N, E]         --moe-router-force-biased; with a row for each of a router's
+///                                    N tokens, as with --moe-router-force-load-balancing
 struct Batch {
   std::vector<at::Tensor> tokens, labels, documents, weights, patches, images, image_rows,
       expert_pull;
@@ -68,8 +69,15 @@ Batch make_batch(const ModelConfig& config, const Layout& layout, std::uint64_t 
                  std::int64_t step, at::Device device);
 /// The same batch with `number` in the patches of padding, which have no influence on a step.
 Batch with_image_padding(Batch batch, double number);
+/// A pull that no router resists: logits are sums of H products of normalised numbers with weights
+/// of variance 1 / H, so they stay far below it.
+inline constexpr double kStrongestPull = 100;
 /// The same batch with every token pulled to the first `experts` experts, more than any router
 /// resists. REQUIRES: a model with a paged stash.
 Batch with_expert_pull(Batch batch, std::int64_t experts);
+/// [N, E] fp32 on the host: 1 where token n is sent to an expert, otherwise 0. It has the `topk`
+/// experts from number (first + n) mod `circle` on, after the last of which follows the first one.
+at::Tensor pull_in_circle(std::int64_t tokens, std::int64_t experts, std::int64_t topk,
+                          std::int64_t first, std::int64_t circle);
 
 }  // namespace graphproof::workloads

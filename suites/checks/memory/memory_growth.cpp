@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cassert>
 #include <limits>
+#include <map>
 
 #include "suites/checks/attempt/arms.h"
 #include "suites/checks/attempt/concat.h"
@@ -124,6 +125,8 @@ std::optional<std::size_t> rises(const std::vector<const MemoryLine*>& lines,
 /// What is judged of a count. `without`: a part of it that another check judges, or null. `jump`:
 /// by how much it may rise once for reasons that are no trend. `end`: the end of the interval of
 /// the graph arm that is judged. `one_rise`: whether the largest rise is left out of the series.
+/// `cycle_steps`: if not 0, what is gained from one cycle of this many steps to the next is left
+/// out, and only what the replays within each cycle gain is judged.
 struct Judged {
   Quantity what;
   const Quantity* without;
@@ -131,6 +134,7 @@ struct Judged {
   double Trend::* end = &Trend::upper;
   std::string_view unit = "bytes";
   bool one_rise = false;
+  std::int64_t cycle_steps = 0;
 };
 
 /// Takes the largest rise from a point to the next one away from all points behind it.
@@ -146,9 +150,30 @@ void leave_out_largest_rise(std::vector<SeriesPoint>& points) {
   for (std::size_t i = behind; i < points.size(); ++i) points[i].value -= largest;
 }
 
-/// The trend of a count. Nothing, and a defect, if a line lacks it.
-std::optional<Trend> trend(Judgement& judgement, const RankFiles& files,
-                           const std::vector<const MemoryLine*>& lines, const Judged& judged) {
+/// Joins the cycles of a series, each without its largest rise: it begins one step behind the one
+/// before, at its value. A table that grows once in every cycle is no trend of its replays.
+std::vector<SeriesPoint> joined(const std::vector<SeriesPoint>& points, std::int64_t cycle_steps) {
+  std::map<std::int64_t, std::vector<SeriesPoint>> cycles;
+  for (const SeriesPoint& point : points)
+    cycles[static_cast<std::int64_t>(point.at) / cycle_steps].push_back(point);
+  std::vector<SeriesPoint> all;
+  for (auto& [number, cycle] : cycles) {
+    leave_out_largest_rise(cycle);
+    const SeriesPoint from = all.empty() ? SeriesPoint{-1, 0} : all.back(), first = cycle.front();
+    for (const SeriesPoint& point : cycle)
+      all.push_back({from.at + 1 + point.at - first.at, from.value + point.value - first.value});
+  }
+  return all;
+}
+
+/// The trend of a count, and over how many steps. Nothing, and a defect, if a line lacks it.
+struct TrendOfSteps {
+  Trend trend;
+  std::int64_t steps = 0;
+};
+std::optional<TrendOfSteps> trend(Judgement& judgement, const RankFiles& files,
+                                  const std::vector<const MemoryLine*>& lines,
+                                  const Judged& judged) {
   const Quantity& what = judged.what;
   std::vector<SeriesPoint> points;
   for (const MemoryLine* line : lines) {
@@ -167,7 +192,9 @@ std::optional<Trend> trend(Judgement& judgement, const RankFiles& files,
     points.push_back({step, static_cast<double>(*value) - static_cast<double>(*explained)});
   }
   if (judged.one_rise) leave_out_largest_rise(points);
-  return theil_sen(points);
+  if (judged.cycle_steps > 0) points = joined(points, judged.cycle_steps);
+  return TrendOfSteps{theil_sen(points),
+                      static_cast<std::int64_t>(points.back().at - points.front().at) + 1};
 }
 
 /// Judges `arms` on one rank. Returns the end of the interval, unless evidence is missing.
@@ -179,10 +206,10 @@ std::optional<double> judge_arms(Judgement& judgement, const RankFiles& files,
   const auto usual = trend(judgement, files, *eager, judged),
              seen = trend(judgement, files, *graph, judged);
   if (!usual || !seen) return std::nullopt;
-  const std::int64_t steps = graph->back()->step - graph->front()->step + 1;
+  const auto& [growth, steps] = *seen;
   const double bound =
-      std::max(0.0, usual->upper) + kJumpWidth * judged.jump / static_cast<double>(steps);
-  if (*seen.*judged.end <= bound) {
+      std::max(0.0, usual->trend.upper) + kJumpWidth * judged.jump / static_cast<double>(steps);
+  if (growth.*judged.end <= bound) {
     judgement.confirm(files.rank);
   } else {
     judgement.defect(
@@ -190,13 +217,13 @@ std::optional<double> judge_arms(Judgement& judgement, const RankFiles& files,
          .step = graph->back()->step,
          .what = concat("`", judged.what.name, judged.unit == "bytes" ? "` memory" : "`",
                         " of arm ", arms.graph, " grows"),
-         .got = concat(seen->slope, " ", judged.unit, " a step, ", seen->lower, " to ", seen->upper,
-                       " (95 %), over ", steps, " steps"),
-         .want = concat(bound, " at most: eager's ", usual->upper, " and one jump of ", judged.jump,
-                        " ", judged.unit),
+         .got = concat(growth.slope, " ", judged.unit, " a step, ", growth.lower, " to ",
+                       growth.upper, " (95 %), over ", steps, " steps"),
+         .want = concat(bound, " at most: eager's ", usual->trend.upper, " and one jump of ",
+                        judged.jump, " ", judged.unit),
          .why = "a long run ends without them"});
   }
-  return *seen.*judged.end;
+  return growth.*judged.end;
 }
 
 record::CheckResult judge_trend(Judgement& judgement, const Attempt& attempt,
@@ -300,6 +327,18 @@ record::CheckResult heap_trend(Judgement& judgement, const Attempt& attempt) {
   return judge_trend(
       judgement, attempt, measured_arms(judgement, attempt),
       {.what = kHeap, .without = nullptr, .jump = kHeapJumpBytes, .end = &Trend::lower});
+}
+
+/// The same of the replays of the long job alone, also on GPUs: what a cycle gains before its first
+/// sample is left out, because a driver keeps memory of this heap for every capture
+/// (docs/benchmarks/soak.md), and so is the largest rise between two samples of a cycle.
+record::CheckResult heap_of_replays(Judgement& judgement, const Attempt& attempt) {
+  return judge_trend(judgement, attempt, {soak_arms(attempt)},
+                     {.what = kHeap,
+                      .without = nullptr,
+                      .jump = kHeapJumpBytes,
+                      .end = &Trend::lower,
+                      .cycle_steps = soak::Plan(attempt.axes.integer("soak_steps")).cycle_steps()});
 }
 
 /// The upper end of the interval of the threads of the process is at most the eager job's, plus one

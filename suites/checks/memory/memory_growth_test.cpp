@@ -294,6 +294,55 @@ std::function<void(Attempt&)> grow_in_long_job(const char* what, std::int64_t by
   return grow_by_cycle(what, bytes, 1);
 }
 
+TEST(HeapOfReplays, Rows) {
+  judge_rows("D31.heap_of_replays", kLongJob,
+             {
+                 {.name = "512 bytes in every replay (M524)",
+                  .change = grow_in_long_job("heap", 512),
+                  .rank = 1,
+                  .mentions = {"`heap` memory of arm soak_graph grows", "bytes a step"},
+                  .also = {"D31.heap_trend"}},
+                 {.name = "kept until the graph is destroyed",
+                  .change =
+                      [](Attempt& a) {
+                        for (Line& line : a.ranks[1].evidence->lines)
+                          if (line.kind == "memory" && text(line, "arm") == "soak_graph")
+                            line.fields["heap"] = line.fields.at("heap").get<std::int64_t>() +
+                                                  512 * (*integer(line, "step") % 50);
+                      },
+                  .rank = 1,
+                  .mentions = {"`heap` memory of arm soak_graph grows"}},
+                 {.name = "a sample lacks it",
+                  .change =
+                      [](Attempt& a) {
+                        memory_line(a, "soak_graph", "step", 499).fields.erase("heap");
+                        type_again(a);
+                      },
+                  .rank = 1,
+                  .mentions = {"the memory series `heap` of arm soak_graph has a gap"},
+                  .also = {"D31.heap_trend"}},
+             });
+}
+
+// 48 KB for each, as seen on H100.
+TEST(HeapOfReplays, WhatADriverKeepsOfEveryCaptureIsNoLossOfReplays) {
+  const auto change = grow_by_cycle("heap", 48 << 10);
+  EXPECT_EQ(judge_one("D31.heap_of_replays", kLongJob, change).result, record::Result::pass);
+  EXPECT_EQ(judge_one("D31.heap_trend", kLongJob, change).result, record::Result::fail)
+      << "on the simulated device nothing may keep memory for a capture";
+}
+
+// As a table of a pipeline stage on the simulated device, in every cycle behind its first sample.
+TEST(HeapOfReplays, ATableThatGrowsOnceInEveryCycleIsNoTrend) {
+  const auto result = judge_one("D31.heap_of_replays", kLongJob, [](Attempt& a) {
+    for (Line& line : a.ranks[1].evidence->lines)
+      if (line.kind == "memory" && text(line, "arm") == "soak_graph" &&
+          *integer(line, "step") % 50 > 30)
+        line.fields["heap"] = line.fields.at("heap").get<std::int64_t>() + 4224;
+  });
+  EXPECT_EQ(result.result, record::Result::pass) << record::to_text(result.message);
+}
+
 TEST(Threads, Rows) {
   judge_rows("D31.threads", kLongJob,
              {

@@ -23,6 +23,7 @@ struct Setting {
 constexpr std::array kSettings = {
     Setting{"capture_mode", "capture_mode", false},
     Setting{"autograd_threads", "autograd_threads", false},
+    Setting{"capture_stream", "capture_stream", false, "non_blocking"},
     Setting{"allocator", "allocator", true},
     Setting{"nccl_graph_register", "NCCL_GRAPH_REGISTER", true},
     Setting{"nccl_algo", "NCCL_ALGO", true},

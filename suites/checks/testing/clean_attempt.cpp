@@ -607,6 +607,13 @@ class RankScript {
         .counter_after = forwards(plan_.first_replay),
         .module_runs = module_runs(graph),
         .owned_inputs = owned_inputs(graph)});
+    if (revision_ >= 22)
+      line(record::HostWorkLine{.arm = arm,
+                                .graph = graph,
+                                .host_memory = {{"pinned", 4}},
+                                .host_functions = {{"/opt/nccl/lib/libnccl.so.2", 1}},
+                                .other_threads = {{"pt_autograd_0", 212}},
+                                .unordered = {}});
     line(record::StateLine{
         .arm = arm, .what = "capture", .before = "0b1c2d3e00000000", .after = "0b1c2d3e00000000"});
     vote(Phase::capture);
@@ -749,9 +756,23 @@ class RankScript {
     }
     compare("buckets_free_run", "buckets_eager", "buckets_graph",
             static_cast<std::int64_t>(all.size()) - 1);
-    for (const char* compared : {"buckets", "buckets_free_run"})
+    for (const char* compared : {"buckets", "buckets_free_run"}) {
       line(record::EvictionsLine{
           .arm = "buckets_graph", .run = compared, .step = std::ssize(all) - 1, .in_flight = 0});
+      exec_updates("buckets_graph", compared, std::ssize(all) - 1, captures, 2 * graphs);
+    }
+  }
+
+  /// Every capture updates an executable graph, but for the first `alive` ones.
+  void exec_updates(const char* arm, const char* run, std::int64_t step, std::int64_t captures,
+                    std::int64_t alive) {
+    if (attempt_.axes.text("recapture") != "exec_update") return;
+    line(record::ExecUpdatesLine{.arm = arm,
+                                 .run = run,
+                                 .step = step,
+                                 .captures = captures,
+                                 .most_alive = alive,
+                                 .updates = captures - alive});
   }
 
   /// The steps of a paged stash. In the two steps ahead of the last one the first rank needs 128
@@ -778,6 +799,7 @@ class RankScript {
                                .assigned = 256,
                                .carried = 256,
                                .dropped = 0});
+        if (graph && k >= first) exec_updates("stash_graph", "stash", k, k <= pulled ? 1 : 2, 1);
       }
       compare("stash", "stash_eager", "stash_graph", k);
     }
@@ -1062,6 +1084,8 @@ class RankScript {
             .params_before_load = revision_ >= 17
                                       ? std::optional<std::string>(digest(0x0b1d0000, cycle))
                                       : std::nullopt});
+        const std::int64_t graphs = evaluates ? 2 : 1;
+        if (graph) exec_updates(arm, "soak", last, done * graphs, graphs);
         read(arm, "returned", last, 1 << 20);
       }
     }

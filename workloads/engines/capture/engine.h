@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -35,6 +36,9 @@ struct CaptureReport {
   std::optional<workloads::RunCount> module_runs;
   /// The addresses of CaptureRequest::owned_inputs.
   std::vector<std::uint64_t> owned_inputs = {};
+  /// Operators that other threads than the capturing one called during the capture, by the name of
+  /// the thread.
+  std::map<std::string, std::int64_t> other_threads = {};
   /// The distance in bytes of the first block that the work allocated from the first one of the
   /// capture; only with axis placement per_rank.
   std::optional<std::int64_t> pool_offset = {};
@@ -89,6 +93,8 @@ enum class PoolSharing { single, per_microbatch, per_graph };
 /// The values of axis captured_models: whose layers an engine of modules captures.
 enum class CapturedModels { both, encoder, decoder };
 
+class Executables;
+
 /// Which engine to make, and how.
 struct EngineConfig {
   std::string impl;  // a row of workloads/engine_traits/engine_traits.h
@@ -101,6 +107,9 @@ struct EngineConfig {
   std::int64_t warmup_steps = 2;
   capture::CaptureMode capture_mode = capture::CaptureMode::thread_local_;
   bool optimizer_graph = false;  // optimizer_graph.h; manual has the optimizer in its one graph
+  /// Where executable graphs of dropped graphs are kept for later captures of the same name, which
+  /// update them (executables.h); outlives the engine. Null: every capture instantiates.
+  Executables* executables = nullptr;
   /// Before a replay, check the inputs of the call, the order of launches in the pool and the
   /// parameters. Off only where a bench measures the cost of the checks: a call that does not fit
   /// would then replay wrong work.

@@ -7,6 +7,7 @@
 #include "fixtures/device/nvtx.h"
 #include "fixtures/device/operator_log.h"
 #include "fixtures/tensors/torch.h"
+#include "workloads/engines/capture/executables.h"
 #include "workloads/engines/capture/step_tensors.h"
 
 namespace graphproof::engines {
@@ -103,6 +104,10 @@ std::unique_ptr<capture::Graph> capture_graph(const CaptureParts& parts, Capture
   parts.device.synchronize();
   const std::int64_t pool_bytes_before = parts.device.memory().pool;
   auto graph = make_graph(parts);
+  Executables* const kept = parts.config.executables;
+  auto executable = kept ? kept->take(request.graph) : nullptr;
+  const bool updates = executable != nullptr;
+  if (updates) graph->reuse(std::move(executable));
 
   std::optional<capture::DeviceError> failure;
   const auto begin = Clock::now();
@@ -110,9 +115,11 @@ std::unique_ptr<capture::Graph> capture_graph(const CaptureParts& parts, Capture
     const capture::OperatorLog log;  // names the refused operator, which CUDA's errors do not
     try {
       report.pool_offset = record(parts, request.pool, request.work, *graph);
+      if (updates && !graph->update().refused.empty()) graph->instantiate();
     } catch (const std::exception& error) {
       failure = capture::as_device_error(error, log.last());
     }
+    report.other_threads = log.of_other_threads();
   }
   report.ms = std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
   if (!failure) {

@@ -50,7 +50,9 @@ struct CaptureRequest {
 };
 
 /// Waits for the device, warms up, registers every generator of the step and captures the work on
-/// the current stream. The capture runs nothing: the caller replays. On failure the observer gets a
+/// the current stream. Updates the executable graph that EngineConfig::executables has under the
+/// name of the graph; instantiates if there is none or the device refuses the update. The capture
+/// runs nothing: the caller replays. On failure the observer gets a
 /// report with status "error", and capture::DeviceError is thrown.
 std::unique_ptr<capture::Graph> capture_graph(const CaptureParts& parts, CaptureRequest request);
 

@@ -2,6 +2,7 @@
 
 #include "fixtures/device/nvtx.h"
 #include "fixtures/tensors/torch.h"
+#include "workloads/engines/capture/executables.h"
 #include "workloads/engines/capture/step_tensors.h"
 
 namespace graphproof::engines {
@@ -37,8 +38,7 @@ void OptimizerGraph::add_to(Counters& counters) const {
 void OptimizerGraph::drop() {
   if (!graph_) return;
   earlier_replays_ += graph_->replays();
-  graph_->reset();
-  graph_.reset();
+  engines::drop(parts_.config, "optimizer", graph_);
 }
 
 }  // namespace graphproof::engines

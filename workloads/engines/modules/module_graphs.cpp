@@ -6,6 +6,7 @@
 
 #include "fixtures/device/nvtx.h"
 #include "fixtures/tensors/torch.h"
+#include "workloads/engines/capture/executables.h"
 #include "workloads/engines/modules/unowned.h"
 #include "workloads/forward/shared_expert_stream.h"
 
@@ -535,10 +536,8 @@ std::int64_t ModuleGraphs::replays() const {
 }
 
 void ModuleGraphs::reset() {
-  for (Captured* captured : {&weight_gradients_, &backward_, &forward_}) {
-    if (captured->graph) captured->graph->reset();
-    captured->graph.reset();
-  }
+  for (Captured* captured : {&weight_gradients_, &backward_, &forward_})
+    if (captured->graph) drop(parts_.config, captured->name, captured->graph);
 }
 
 }  // namespace graphproof::engines

@@ -3,6 +3,7 @@
 #include <cassert>
 
 #include "fixtures/device/nvtx.h"
+#include "workloads/engines/capture/executables.h"
 #include "workloads/engines/capture/graph_capture.h"
 
 namespace graphproof::engines {
@@ -38,8 +39,7 @@ void StepGraph::drop() {
   if (!graph_) return;
   device_.synchronize();
   earlier_replays_ += graph_->replays();
-  graph_->reset();
-  graph_.reset();
+  engines::drop(config_, name_, graph_);
 }
 
 }  // namespace graphproof::engines

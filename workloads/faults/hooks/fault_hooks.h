@@ -54,6 +54,7 @@ namespace graphproof::faults {
 /// How the harness runs a case; a fault may change it.
 struct RunPlan {
   bool autograd_threads = false;
+  bool blocking_stream = false;      // the stream of the case (axis capture_stream)
   bool communicators_first = false;  // destroyed before the graphs
   bool abort_communicators = false;  // instead of destroying them
   bool buffers_per_rank = false;     // CollectiveConfig::per_rank

@@ -477,10 +477,75 @@ struct EvictionsLine {
   }
 };
 
+struct HostWorkLine {
+  static constexpr std::int64_t kSince = 22;
+  static constexpr std::string_view kKind = "host_work",
+                                    kDoc =
+                                        "What a captured graph takes from the host, which other "
+                                        "threads worked during its capture, and which of its nodes "
+                                        "nothing orders.";
+  std::string arm, graph;
+  std::map<std::string, std::int64_t> host_memory, host_functions, other_threads;
+  std::vector<std::string> unordered;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("arm", &HostWorkLine::arm, "the arm", "lockstep_graph", kFilled);
+    field("graph", &HostWorkLine::graph, "name of the graph in its arm", "training", kFilled);
+    field("host_memory", &HostWorkLine::host_memory,
+          "sides of copies that are memory of the host, by its kind: pinned or pageable",
+          JsonText{R"({"pinned": 8})"});
+    field("host_functions", &HostWorkLine::host_functions,
+          "host functions, by the file that holds them",
+          JsonText{R"({"/opt/nccl/lib/libnccl.so.2": 2})"});
+    field("other_threads", &HostWorkLine::other_threads,
+          "operators that threads other than the capturing one called during the capture, by the "
+          "name of the thread",
+          JsonText{R"({"pt_autograd_0": 212})"});
+    field("unordered", &HostWorkLine::unordered,
+          "pairs of nodes with no path between them, of which one, a copy or a fill, writes memory "
+          "that the other uses; of the simulated device see `races`",
+          JsonText{"[]"});
+  }
+};
+
+struct ExecUpdatesLine {
+  static constexpr std::int64_t kSince = 22;
+  static constexpr std::string_view
+      kKind = "exec_updates",
+      kDoc =
+          "Captures of an arm that update the executable graph of an earlier capture in place of "
+          "instantiating, all numbers so far.";
+  std::string arm, run;
+  std::int64_t step = 0, captures = 0, most_alive = 0, updates = 0;
+  std::map<std::string, std::int64_t> refused;
+  std::int64_t stale_launches = 0, given_up_in_flight = 0;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("arm", &ExecUpdatesLine::arm, "the arm", "buckets_graph", kFilled);
+    field("run", &ExecUpdatesLine::run, "the run: soak, stash, buckets, or buckets_free_run",
+          "buckets", kFilled);
+    field("step", &ExecUpdatesLine::step, "latest step of the arm", 12, kCount);
+    field("captures", &ExecUpdatesLine::captures, "captures that succeeded", 4, kCount);
+    field("most_alive", &ExecUpdatesLine::most_alive, "most graphs that existed at the same time",
+          2, kCount);
+    field("updates", &ExecUpdatesLine::updates, "updates that succeeded", 2, kCount);
+    field("refused", &ExecUpdatesLine::refused,
+          "updates that the device refused, by its reason (cudaGraphExecUpdateResult)",
+          JsonText{R"({"cudaGraphExecUpdateErrorTopologyChanged": 1})"});
+    field("stale_launches", &ExecUpdatesLine::stale_launches,
+          "launches of executable graphs that still had the work of an earlier capture", 0, kCount);
+    field("given_up_in_flight", &ExecUpdatesLine::given_up_in_flight,
+          "updates of executable graphs that ran when the memory of their graph was given up", 0,
+          kCount);
+  }
+};
+
 /// The kinds of this file, in the order of the reference page.
-using GraphKinds =
-    Kinds<CaptureLine, StateLine, AddressLine, PoisonLine, ReplayLine, OperandsLine,
-          SecondCaptureLine, NodeDumpLine, HandedOutLine, FailedCaptureLine, ScribbledLine,
-          DelayedStepsLine, EvaluatedLine, ResumedLine, BucketLine, EvictionsLine>;
+using GraphKinds = Kinds<CaptureLine, StateLine, AddressLine, PoisonLine, ReplayLine, OperandsLine,
+                         SecondCaptureLine, NodeDumpLine, HandedOutLine, FailedCaptureLine,
+                         ScribbledLine, DelayedStepsLine, EvaluatedLine, ResumedLine, BucketLine,
+                         EvictionsLine, HostWorkLine, ExecUpdatesLine>;
 
 }  // namespace graphproof::record
