@@ -18,8 +18,8 @@ _graphproof_axes='subject impl modules inference_scope tp pp vpp dp cp ep etp se
   weight_decay optimizer_graph distributed_optimizer grad_accumulation_fusion delay_wgrad
   overlap_ep_comm overlap_grad_reduce overlap_param_gather nan_check_loss nan_check_grad
   cpu_offload seq_length microbatch_size packed shape_buckets warmup_steps steps schedule resume_in
-  batch_sizes prefill_chunk cache_blocks sampling pool share_io_buffers capture_mode
-  autograd_threads nccl_graph_register allocator placement teardown nccl_algo nccl_proto
+  batch_sizes prefill_chunk cache_blocks sampling pool share_io_buffers capture_mode capture_stream
+  recapture autograd_threads nccl_graph_register allocator placement teardown nccl_algo nccl_proto
   deterministic_algorithms sanitizer collective collective_bytes layer_spec autocast_cache
   optimizer_kernels checkpoint graph_trees graph_partition compiled_code op_fuser earlier_graph
   layer_calls reshard_after_forward perf_limit memory_limit soak_steps tolerance fault'
