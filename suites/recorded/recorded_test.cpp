@@ -121,5 +121,31 @@ TEST_F(RecordedTest, WithoutTheCheckThatCatchesItAFaultSurvives) {
   EXPECT_GT(faults_seen, 0) << "no recorded run holds a killed fault";
 }
 
+/// Of each model and layout that several implementations have trained on the same machine in one
+/// run, the one graph of all forward and backward passes is replayed in less time than the graphs
+/// of its layers.
+TEST_F(RecordedTest, OneGraphOfAStepTakesLessTimeThanThoseOfItsLayers) {
+  int compared = 0;
+  for (const fs::path& run : recorded_runs()) {
+    if (run.filename() != "h200-x2-step-times") continue;
+    std::map<std::string, std::map<std::string, double>> steps;  // by layout, and implementation
+    for (const reports::CaseResult& result : launcher::JudgedRun(run).decide(effects()).cases) {
+      nlohmann::json layout = result.plan.axes;
+      const std::string impl = layout.at("impl");
+      for (const char* of_impl : {"impl", "capture_mode"}) layout.erase(of_impl);
+      const auto step = result.record.figures.find("graph_step_ms");
+      ASSERT_NE(step, result.record.figures.end()) << result.plan.name;
+      steps[layout.dump()][impl] = step->second;
+    }
+    for (const auto& [layout, of_impl] : steps)
+      for (const char* layers : {"callables", "local", "transformer_engine"}) {
+        if (!of_impl.contains("full_iteration") || !of_impl.contains(layers)) continue;
+        EXPECT_LT(of_impl.at("full_iteration"), of_impl.at(layers)) << layers << ": " << layout;
+        ++compared;
+      }
+  }
+  EXPECT_EQ(compared, 9) << "graphproof's own engines on one and two ranks, Megatron-Core, PyTorch";
+}
+
 }  // namespace
 }  // namespace graphproof

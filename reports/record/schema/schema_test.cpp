@@ -146,9 +146,10 @@ bool within(const json::json_pointer& place, const std::set<std::string>& names)
 }
 
 // Maps whose keys are the writer's: a key may be missing or new in them.
-const std::set<std::string> kOpen = {"axes",    "environment", "figures",    "asked", "effective",
-                                     "census",  "digest",      "versions",   "nodes", "stacks",
-                                     "earlier", "kinds",       "kinds_again"};
+const std::set<std::string> kOpen = {
+    "axes",        "environment", "figures",        "asked",         "effective", "census",
+    "digest",      "versions",    "nodes",          "stacks",        "earlier",   "kinds",
+    "kinds_again", "host_memory", "host_functions", "other_threads", "refused"};
 // Maps whose keys come from a list, and may be missing: verdicts, checks, phases of a plan.
 bool may_lack(const Kind& kind, const json::json_pointer& parent) {
   if (parent.empty()) return false;

@@ -5,7 +5,7 @@
 #include "suites/checks/attempt/arms.h"
 #include "suites/checks/attempt/capture.h"
 #include "suites/checks/attempt/concat.h"
-#include "suites/checks/capture/graph_nodes.h"
+#include "suites/checks/nodes/graph_nodes.h"
 
 namespace graphproof::checks::d24 {
 namespace {

@@ -1,6 +1,6 @@
 // D60: what a graph takes from the host: functions that every replay calls again, and memory from
 // which it copies.
-#include "suites/checks/capture/host_work.h"
+#include "suites/checks/nodes/host_work.h"
 
 #include <algorithm>
 #include <array>

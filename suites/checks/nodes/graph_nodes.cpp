@@ -1,4 +1,4 @@
-#include "suites/checks/capture/graph_nodes.h"
+#include "suites/checks/nodes/graph_nodes.h"
 
 #include "suites/checks/attempt/concat.h"
 

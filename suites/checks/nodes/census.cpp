@@ -5,7 +5,7 @@
 #include "suites/checks/attempt/arms.h"
 #include "suites/checks/attempt/capture.h"
 #include "suites/checks/attempt/concat.h"
-#include "suites/checks/capture/graph_nodes.h"
+#include "suites/checks/nodes/graph_nodes.h"
 #include "workloads/engine_traits/engine_traits.h"
 
 namespace graphproof::checks::d15 {

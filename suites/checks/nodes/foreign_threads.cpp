@@ -1,7 +1,7 @@
 // D61: other threads that worked during a capture.
 #include <algorithm>
 
-#include "suites/checks/capture/host_work.h"
+#include "suites/checks/nodes/host_work.h"
 
 namespace graphproof::checks::d61 {
 

@@ -1,6 +1,6 @@
 // D56: copies and fills of a graph that nothing orders with the other nodes that use what they
 // write, as far as a GPU's graph tells; the simulated device follows all work instead.
-#include "suites/checks/capture/host_work.h"
+#include "suites/checks/nodes/host_work.h"
 
 namespace graphproof::checks::d56 {
 
