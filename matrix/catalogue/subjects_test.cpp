@@ -250,6 +250,12 @@ TEST(SubjectsTest, OtherSubjectsRequireWhatEveryImplementationCanShow) {
   // PyTorch's Python alone can tell where a step waits for the device.
   EXPECT_EQ(torch.erase("D87.host_waits"), 1u);
   EXPECT_TRUE(std::includes(own.begin(), own.end(), torch.begin(), torch.end()));
+  // What the Python of a package recomputes is counted, and not compared.
+  const std::set<std::string> recomputing =
+      required("subject=megatron_core,impl=local,recompute=selective(mlp)");
+  EXPECT_TRUE(recomputing.contains("D42.recompute_captured"));
+  EXPECT_FALSE(recomputing.contains("D42.recompute"));
+  EXPECT_FALSE(required("impl=local,recompute=selective(mlp)").contains("D42.recompute_captured"));
 }
 
 TEST(SubjectsTest, CasesOfDifferentSubjectsShareNoProcess) {

@@ -12,7 +12,7 @@ import threading
 from graphproof.message import Error
 
 SCHEMA = "graphproof-evidence/1"
-REVISION = 12
+REVISION = 13
 
 
 def file_name(rank: int) -> str:

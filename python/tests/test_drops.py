@@ -5,6 +5,7 @@ import unittest
 
 from graphproof.arms.arm import Arm, Drops
 from graphproof.arms.observer import ArmObserver
+from graphproof.case import Case
 from graphproof.device import observed_graph
 from graphproof.device.observed_graph import Observed
 from graphproof.teardown import tear_down
@@ -49,7 +50,7 @@ Graph = observed_graph.observed_class(Launched, lambda graph: (1, {}, ""), lambd
 def arm_with_graphs(drops: Drops, count: int, captured: bool = True) -> tuple:
     """An arm of which only the graphs matter, and its graphs, each launched once."""
     arm = Arm.__new__(Arm)
-    arm.parts = types.SimpleNamespace(drops=drops)
+    arm.parts = types.SimpleNamespace(drops=drops, case=Case({}, seed=1))
     arm.observer, graphs = ArmObserver(arm), []
     for place in range(count):
         index = Observed.captures

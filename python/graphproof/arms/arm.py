@@ -22,6 +22,7 @@ from graphproof.learning_rate import (adam_steps, effective_rate, is_adam, sched
                                       unknown_update, watched)
 from graphproof.message import Error
 from graphproof.poison import canary_words, poison
+from graphproof.recomputes import Recomputes
 from graphproof.scope import CaseScope
 from graphproof.subject import (capture_whole_step, checked, gradient_of, local,
                                 tensors_of, whole)
@@ -96,6 +97,9 @@ class Arm:
                                       self.subject.captured_modules.values(), parts.case.device,
                                       self.subject.counts_compiled,
                                       self.subject.layer_methods, self.subject.warming_up)
+        scope, warming_up = parts.scope, self.subject.warming_up
+        # A call that captures may also warm up, and is no step.
+        self.recomputes = Recomputes(lambda: scope.capturing or warming_up())
         self.masks = DropoutMasks(self.subject.model if self.subject.keeps_masks else None)
         self.observer = ArmObserver(self) if graphs else None
         # Those without gradients too: a step may move them, as it moves averages of weights.
@@ -207,7 +211,7 @@ class Arm:
         rate = schedule_of(self.subject.optimizer).at(index)
         if self.subject.optimizer is not None:
             set_rate(self.subject.optimizer, rate)
-        Observed.observer = self.observer
+        Observed.observer, Recomputes.current = self.observer, self.recomputes
         Observed.notes_operands = "D05.operands_alive" not in self.subject.unobserved
         try:
             if self.graphs and not warming_up and self.captured is None:
@@ -224,7 +228,7 @@ class Arm:
                 self.observer.vote_if_due()
             return left
         finally:
-            Observed.observer = None
+            Observed.observer = Recomputes.current = None
             if self.observer:
                 self.observer.note_captures()
             self._states = self._generator_tensors()
@@ -460,6 +464,9 @@ class Arm:
             self.closes.pop()()
 
     def close(self) -> None:
+        if self.parts.case.axis("recompute", "none") != "none":
+            self.parts.scope.write("recomputes", arm=self.name, eager_steps=self.eager_steps,
+                                   **vars(self.recomputes.counts))
         self.drop_graphs()
         self.subject.close()
 

@@ -7,10 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch.utils._pytree import tree_leaves
 
-
-def in_backward() -> bool:
-    """Whether this forward is a recomputation inside a backward pass."""
-    return torch._C._current_graph_task_id() != -1
+from graphproof.recomputes import in_backward
 
 
 class ModuleRuns:

@@ -84,6 +84,7 @@ FAULTS = {
     "M425": callables.callable_arguments_reordered,
     "M426": callables.callable_argument_broadcast,
     "M427": callables.callable_parameter_replaced,
+    "M428": steps.recompute_not_captured,
     "M422": megatron_core.mcore_decoded_lengths_frozen,
     "M423": megatron_core.mcore_decoded_blocks_frozen,
     "M440": resume.resume_without_optimizer_steps,

@@ -7,6 +7,7 @@ import threading
 
 import torch
 import torch.distributed as dist
+import torch.utils.checkpoint
 
 from graphproof.arms.arm import Arm
 
@@ -145,3 +146,12 @@ def loss_read_on_host() -> None:
         return backward(self, *args, **kwargs)
 
     torch.Tensor.backward = reading
+
+
+def recompute_not_captured() -> None:
+    checkpoint = torch.utils.checkpoint.checkpoint
+
+    def plain_in_captures(function, *args, **options):
+        return function(*args) if _capturing() else checkpoint(function, *args, **options)
+
+    torch.utils.checkpoint.checkpoint = plain_in_captures

@@ -8,7 +8,9 @@ import math
 import torch
 import torch.nn.functional as F
 from torch import nn
-from torch.utils.checkpoint import checkpoint
+from torch.utils import checkpoint
+
+from graphproof.recomputes import counted
 
 DROPOUT = 0.1
 
@@ -117,14 +119,17 @@ class Gpt(nn.Module):
         return Layer
 
     def run_part(self, part: str, module: nn.Module, x: torch.Tensor) -> torch.Tensor:
-        return checkpoint(module, x, **self.checkpointed) if part in self.parts else module(x)
+        return self.run_checkpointed(module, x) if part in self.parts else module(x)
+
+    def run_checkpointed(self, module: nn.Module, x: torch.Tensor) -> torch.Tensor:
+        return checkpoint.checkpoint(counted(module), x, **self.checkpointed)
 
     def forward(self, tokens: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
         """tokens and labels [B, S] int64, where S may be shorter than seq_length; returns the mean
         loss of the tokens that have a label, a scalar in fp32."""
         x = self.embedded(tokens)
         for index, layer in enumerate(self.layers):
-            x = checkpoint(layer, x, **self.checkpointed) if index < self.whole_layers \
+            x = self.run_checkpointed(layer, x) if index < self.whole_layers \
                 else self.run_layer(layer, x)
         return F.cross_entropy(self.logits(x).flatten(0, 1), labels.flatten())
 

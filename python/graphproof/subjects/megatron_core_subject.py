@@ -22,6 +22,7 @@ from graphproof.subject import Captured, Subject, gradient_of
 from graphproof.subjects import megatron_core_checkpoint as checkpoint
 from graphproof.subjects import megatron_core_config as translated
 from graphproof.subjects.fp8_state import Fp8State, forget_fp8_state
+from graphproof.subjects.megatron_core_recompute import count_recomputes
 from graphproof.subjects.packed_sequences import packed, parameters_of
 from graphproof.subjects.training import accept_streams_of_accumulators
 from graphproof.subjects.translation import require
@@ -528,6 +529,8 @@ def build(case: Case) -> Subject:
     if case.schedule == "decode":
         from graphproof.subjects import megatron_core_inference as inference
         return inference.build(case)
+    if case.recompute != "none":
+        count_recomputes()
     training = MegatronTraining(case)
     fp8 = Fp8State(used=translated.is_quantized(case))
     inner = optimizer_of_torch(training.optimizer)
@@ -536,7 +539,7 @@ def build(case: Case) -> Subject:
         "D05.operands_alive": "Megatron-Core calls kernels past PyTorch's operators",
         "D37.modules_warmed_up": "Megatron-Core warms its modules up by itself",
         "D41.schedule": "Megatron-Core's schedule does not tell in which order it ran",
-        "D42.recompute": "Megatron-Core keeps no record of what it recomputes",
+        "D42.recompute": "what Megatron-Core recomputes is counted and not kept",
         "D40.expert_ledger": "Megatron-Core's dispatchers do not count tokens by expert"}
     if case.overlap_grad_reduce:
         unobserved["D43.overlapped_reduction"] = \

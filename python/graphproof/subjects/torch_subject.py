@@ -161,7 +161,8 @@ def build(case: Case) -> Subject:
         earlier = capture_in_inference_mode(case)
     unobserved = {}
     if case.recompute != "none":
-        unobserved["D42.recompute"] = "torch.utils.checkpoint keeps no record of what it recomputes"
+        unobserved["D42.recompute"] = \
+            "what torch.utils.checkpoint recomputes is counted and not kept"
     return Subject(model=training.model, step=training.step, optimizer=training.optimizer,
                    batch=lambda step: make_batch(case, step), layers=training.layers,
                    capture=capture, captured_calls=calls, graphs=names,

@@ -454,6 +454,24 @@ class RankScript {
                                     .bound = 0.00001});
   }
 
+  /// Of subjects that count what they run under a checkpoint.
+  void recomputes(const char* arm, std::int64_t eager_steps, bool graph) {
+    const Axes& axes = attempt_.axes;
+    const std::string subject = axes.text("subject");
+    if ((subject != "torch" && subject != "megatron_core") || axes.text("recompute") == "none" ||
+        revision_ < record::RecomputesLine::kSince)
+      return;
+    std::int64_t parts = 0;
+    for (const RecomputedPart& part : recomputed_parts(axes, ends_of(axes, rank_).last))
+      parts += plan_.microbatches * (part.layers > 0 ? part.layers : plan_.layers);
+    line(record::RecomputesLine{.arm = arm,
+                                .eager_steps = eager_steps,
+                                .parts = eager_steps * parts,
+                                .parts_again = eager_steps * parts,
+                                .captured = graph ? parts : 0,
+                                .captured_again = graph ? parts : 0});
+  }
+
   void delayed_steps(const char* arm, std::int64_t first, std::int64_t count, double ms,
                      int branches) {
     if (!plan_.trains || attempt_.context.device != "cuda" || revision_ < 8) return;
@@ -477,6 +495,7 @@ class RankScript {
     const std::string subject = attempt_.axes.text("subject");
     if ((subject == "torch" || subject == "script") && revision_ >= record::HostWaitsLine::kSince)
       line(record::HostWaitsLine{.arm = "eager_a", .steps = plan_.steps - 1, .waits = {}});
+    recomputes("eager_a", plan_.steps, false);
     delayed_steps("eager_a", 1, std::min<std::int64_t>(2, plan_.steps - 1), 10.0, 0);
     if (control_.solo) {
       solo("solo_eager", "eager_repeats", "eager_a");
@@ -928,6 +947,8 @@ class RankScript {
         compare("eager_again", "eager_a", "lockstep_eager", k);
       if (plan_.rollouts > 0 && k >= plan_.first_replay) rollout(k - plan_.first_replay);
     }
+    recomputes("lockstep_eager", plan_.last_inputs_step + 1, false);
+    recomputes("lockstep_graph", plan_.first_replay, true);
     if (attempt_.axes.text("schedule") == "train-eval-train") evaluated();
     if (!control_.solo) {
       capture("graph_b");
@@ -940,6 +961,7 @@ class RankScript {
     vote(Phase::replay);
     capture("free_graph");
     replay("free_graph", plan_.steps - 1);
+    recomputes("free_graph", plan_.first_replay, true);
     delayed_steps("free_graph", plan_.first_replay, plan_.steps - plan_.first_replay, 6.0, 12);
     compare("free_run", plan_.trains ? "eager_a" : "free_eager", "free_graph", plan_.steps - 1);
     vote(Phase::replay);
@@ -1024,6 +1046,7 @@ class RankScript {
       compare(compared, repeats, arm, k);
     }
     line(record::BusyLine{.arm = arm, .step = solo_steps(), .device_ms = 1.8});
+    recomputes(arm, graph ? plan_.first_replay : solo_steps(), graph);
     if (graph && revision_ >= 16) {
       second_capture(arm, "training");
       if (attempt_.axes.flag("optimizer_graph")) second_capture(arm, "optimizer");

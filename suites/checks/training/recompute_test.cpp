@@ -130,5 +130,121 @@ TEST(Recompute, IsNotApplicableToACaseWithoutIt) {
             "not_applicable");
 }
 
+constexpr const char* kCaptured = "D42.recompute_captured";
+
+nlohmann::json axes_of(const char* subject, const char* impl) {
+  return {{"subject", subject},
+          {"impl", impl},
+          {"microbatches", 2},
+          {"recompute", "full(uniform,1)"},
+          {"optimizer_kernels", "fused"}};
+}
+
+Where arm(const char* name) { return {.rank = 0, .kind = "recomputes", .arm = name}; }
+
+/// A row in which one arm has other numbers.
+Row row(std::string name, const char* of_arm, std::vector<std::pair<std::string, int>> numbers,
+        std::vector<std::string> mentions) {
+  return {.name = std::move(name),
+          .change =
+              [=](Attempt& a) {
+                for (const auto& [field, number] : numbers) set(a, arm(of_arm), field, number);
+              },
+          .rank = 0,
+          .mentions = std::move(mentions)};
+}
+
+/// The other arms of the attempt run no part under a checkpoint either.
+void without_checkpoints(Attempt& attempt) {
+  for (const char* name :
+       {"eager_a", "solo_eager", "lockstep_eager", "lockstep_graph", "free_graph", "solo_graph"})
+    for (const char* field : {"parts", "parts_again", "captured", "captured_again"})
+      set(attempt, arm(name), field, 0);
+}
+
+TEST(RecomputeCaptured, Rows) {
+  // Two layers and two microbatches: four parts in a step.
+  judge_rows(kCaptured, axes_of("torch", "manual"),
+             {
+                 row("a graph without recompute (M428)", "free_graph", {{"captured_again", 0}},
+                     {"the graphs of arm free_graph did not recompute every part that ran under a "
+                      "checkpoint",
+                      "0 of 4 parts run again", "nothing else tells"}),
+                 row("a graph with half of it", "solo_graph", {{"captured_again", 2}},
+                     {"the graphs of arm solo_graph", "2 of 4 parts"}),
+                 row("eager steps without recompute", "lockstep_eager", {{"parts_again", 0}},
+                     {"the eager work of arm lockstep_eager did not recompute", "0 of 24 parts"}),
+                 row("the warm-up of a graph arm without recompute", "lockstep_graph",
+                     {{"parts_again", 0}}, {"the eager work of arm lockstep_graph"}),
+                 row("a graph with fewer parts under a checkpoint than an eager step", "free_graph",
+                     {{"captured", 2}, {"captured_again", 2}},
+                     {"arm free_graph ran other parts under a checkpoint than eager steps do",
+                      "2 parts in captures, and 8 in 2 eager steps",
+                      "those of arm eager_a: 20 parts in 5 steps"}),
+                 row("a graph without any", "lockstep_graph",
+                     {{"captured", 0}, {"captured_again", 0}}, {"0 parts in captures"}),
+                 row("a warm-up with fewer parts under a checkpoint", "solo_graph",
+                     {{"parts", 6}, {"parts_again", 6}}, {"6 in 2 eager steps"}),
+                 {.name = "no line of an arm",
+                  .change = [](Attempt& a) { erase(a, arm("solo_graph")); },
+                  .rank = 0,
+                  .mentions = {"`recomputes` line of arm solo_graph"}},
+                 {.name = "nothing ran under a checkpoint",
+                  .change = without_checkpoints,
+                  .want = record::Result::unexercised,
+                  .mentions = {"rank 0 ran no part under a checkpoint in its eager steps",
+                               "ask for parts that this model has"}},
+                 rank_died(arm("eager_a")),
+             });
+}
+
+TEST(RecomputeCaptured, OfLayersMayLieInGraphsAndOutsideOfThem) {
+  nlohmann::json axes = axes_of("megatron_core", "transformer_engine");
+  axes["recompute"] = "selective(core_attn)";
+  judge_rows(kCaptured, axes,
+             {
+                 row("graphs that hold attention once", "free_graph", {{"captured_again", 0}},
+                     {"the graphs of arm free_graph did not recompute every part"}),
+                 {.name = "attention outside of the graphs",
+                  .change =
+                      [](Attempt& a) {
+                        for (const char* field : {"captured", "captured_again"})
+                          set(a, arm("free_graph"), field, 0);
+                      },
+                  .want = record::Result::pass},
+                 row("an arm without any part under a checkpoint", "free_graph",
+                     {{"parts", 0}, {"parts_again", 0}, {"captured", 0}, {"captured_again", 0}},
+                     {"arm free_graph ran other parts under a checkpoint", "0 parts in captures"}),
+                 row("a warm-up with fewer parts under a checkpoint", "solo_graph",
+                     {{"parts", 6}, {"parts_again", 6}}, {"6 in 2 eager steps"}),
+                 {.name = "parts that replayed steps run outside of the graphs",
+                  .change =
+                      [](Attempt& a) {
+                        for (const char* field : {"parts", "parts_again"})
+                          set(a, arm("solo_graph"), field, 30);
+                      },
+                  .want = record::Result::pass},
+             });
+}
+
+TEST(RecomputeCaptured, OfAnEagerCaseIsThatOfItsEagerArms) {
+  judge_rows(kCaptured, axes_of("megatron_core", "none"),
+             {row("eager steps without recompute", "solo_eager", {{"parts_again", 0}},
+                  {"the eager work of arm solo_eager"})});
+}
+
+TEST(RecomputeCaptured, IsAskedOfSubjectsThatCountAndOfEvidenceThatHasTheLine) {
+  const auto word = [](const nlohmann::json& axes) {
+    return std::string(record::name(judge_one(kCaptured, axes, [](Attempt&) {}).result));
+  };
+  nlohmann::json none = axes_of("torch", "manual");
+  none["recompute"] = "none";
+  EXPECT_EQ(word(none), "not_applicable");
+  EXPECT_EQ(word(axes_of("reference", "manual")), "not_applicable");
+  judge_rows(kCaptured, axes_of("torch", "manual"),
+             {row("a graph without recompute", "free_graph", {{"captured_again", 0}}, {})}, "sim",
+             record::RecomputesLine::kSince);
+}
+
 }  // namespace
 }  // namespace graphproof::checks

@@ -757,11 +757,37 @@ struct HostWaitsLine {
   }
 };
 
+struct RecomputesLine {
+  static constexpr std::int64_t kSince = 13;
+  static constexpr std::string_view
+      kKind = "recomputes",
+      kDoc =
+          "How many parts of the model an arm ran under a checkpoint, in all of its steps, and how "
+          "many of them a backward pass ran again. Passes that only warm up are left out.";
+  std::string arm;
+  std::int64_t eager_steps = 0;
+  std::int64_t parts = 0, parts_again = 0, captured = 0, captured_again = 0;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("arm", &RecomputesLine::arm, "the arm", "lockstep_graph", kFilled);
+    field("eager_steps", &RecomputesLine::eager_steps, "steps that ran without graphs", 2, kCount);
+    field("parts", &RecomputesLine::parts, "parts that ran outside of captures", 8, kCount);
+    field("parts_again", &RecomputesLine::parts_again,
+          "those of them that a backward pass ran again", 8, kCount);
+    field("captured", &RecomputesLine::captured, "parts that ran while a graph was captured", 4,
+          kCount);
+    field("captured_again", &RecomputesLine::captured_again,
+          "those of them that a captured backward pass ran again", 4, kCount);
+  }
+};
+
 /// The kinds of this file, in the order of the reference page.
 using StepKinds =
     Kinds<StepLine, CompareLine, DistancesLine, DivergenceLine, ReferenceLine, PaddingLine, RngLine,
           HyperparameterLine, RecomputeLine, ExpertsLine, ScheduleLine, Fp8WeightsLine,
           Fp8ScalingLine, BatchLine, SequencesLine, HeldLine, MasksLine, UpdatesLine, InfinityLine,
-          DerivativeLine, RouterLossLine, StashLine, OffloadLine, ProductsLine, HostWaitsLine>;
+          DerivativeLine, RouterLossLine, StashLine, OffloadLine, ProductsLine, HostWaitsLine,
+          RecomputesLine>;
 
 }  // namespace graphproof::record
