@@ -131,6 +131,8 @@ const std::vector<Compared> kCompared = {
     {"bucket", {}, "/pool_bytes", "D34.graph_cache"},
     {"padding", {}, "/max_abs", "D38.padding"},
     {"evictions", {}, "/in_flight", "D29.idle_when_dropped"},
+    {"host_work", {{"other_threads", json::object()}}, "/other_threads", "D61.foreign_threads"},
+    {"exec_updates", {}, "/stale_launches", "D62.exec_update"},
     {"teardown", {{"step", "communicators"}}, "/order", "D29.teardown_order"},
     {"races", {}, "/count", "D56.races"},
     {"held", {}, "/digest", "D80.copies_agree"},
@@ -165,7 +167,7 @@ json damaged(json value) {
     text.front() = text.front() == '0' ? '1' : '0';
     return text;
   }
-  if (value.empty()) return json::array({"0x0"});
+  if (value.empty()) return value.is_object() ? json{{"0x0", 1}} : json::array({"0x0"});
   value.front() = damaged(value.front());
   return value;
 }

@@ -18,8 +18,9 @@ TEST(RankSignatures, Rows) {
           {.name = "rank 1 has another graph",
            .change =
                [](Attempt& a) {
-                 set(a, {.rank = 1, .kind = "capture", .arm = "lockstep_graph"}, "graph",
-                     "validation");
+                 for (const char* kind : {"capture", "host_work"})
+                   set(a, {.rank = 1, .kind = kind, .arm = "lockstep_graph"}, "graph",
+                       "validation");
                },
            .rank = 0,
            .mentions = {"validation"},
