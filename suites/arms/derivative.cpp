@@ -45,7 +45,8 @@ constexpr double kSmallPull = 5;
 constexpr double kLossHalfUlps = 8;
 const double kHalfUlp = std::ldexp(1.0, -53);
 // The gradient's own rounding, relative to the sum of the absolute values of its products: a
-// million half ulps, which hides no error of a gradient that anybody would look for.
+// million half ulps. A backward pass is a chain of some thousand sums, each of which rounds by half
+// an ulp. The rest is room: a defect changes a share of a gradient, and not its tenth digit.
 constexpr double kGradientRounding = 1e-10;
 // A router's loss is a small part of what a gradient is made of, and its own gradient the
 // difference of two of them: in half ulps of the sum of the absolute values of the products of the

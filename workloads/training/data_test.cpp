@@ -279,5 +279,31 @@ TEST(Data, ContextParallelRanksKnowAllDocumentsAndShareTheWeights) {
   EXPECT_NEAR(sum, 2, 1e-6);
 }
 
+TEST(Data, APullInACircleGivesAllExpertsEquallyManyTokens) {
+  // Two ranks of six tokens each, of which each goes to two of four experts.
+  const at::Tensor first = pull_in_circle(6, 4, 2, /*first=*/0, /*circle=*/4),
+                   second = pull_in_circle(6, 4, 2, /*first=*/6, /*circle=*/4);
+  EXPECT_TRUE(at::equal((first + second).sum(0), at::full({4}, 6.0)));
+  EXPECT_TRUE(at::equal(first.sum(1), at::full({6}, 2.0)));
+  EXPECT_TRUE(at::equal(second[1], at::tensor({1.0F, 0.0F, 0.0F, 1.0F}))) << "3, and then 0";
+  // Of five numbers the fifth is that of the first expert, which gets more.
+  const at::Tensor uneven = pull_in_circle(5, 4, 1, /*first=*/0, /*circle=*/5);
+  EXPECT_TRUE(at::equal(uneven.sum(0), at::tensor({2.0F, 1.0F, 1.0F, 1.0F})));
+}
+
+TEST(Data, AStrongestPullSendsEveryTokenToTheFirstExperts) {
+  ModelConfig config = kConfig;
+  config.experts = 4;
+  config.topk = 2;
+  config.paged_stash = true;
+  Batch batch = make_batch(config, {}, 1, 0, at::kCPU);
+  batch.expert_pull[0] = pull_in_circle(18, 4, 2, /*first=*/0, /*circle=*/4);
+  const Batch pulled = with_expert_pull(batch, 2);
+  for (const at::Tensor& pull : {pulled.expert_pull[0], pulled.expert_pull[1]}) {
+    EXPECT_TRUE(pull.narrow(-1, 0, 2).eq(kStrongestPull).all().item<bool>());
+    EXPECT_TRUE(pull.narrow(-1, 2, 2).eq(0).all().item<bool>()) << "nothing of the pull before";
+  }
+}
+
 }  // namespace
 }  // namespace graphproof::workloads

@@ -10,9 +10,8 @@
 //   of the first run is left: gradients, losses and ledgers begin anew. Random numbers go on, so
 //   that both runs draw from the generators.
 // - After that the buffers grow to what both runs of this step needed, in whole pages. The caller
-// drops its
-//   graph, which has the old size, and captures again in the next step. Upstream gives its limit
-//   up instead and goes on without graphs of experts.
+//   drops its graph, which has the old size, and captures again in the next step. Upstream gives
+//   its limit up instead and goes on without graphs of experts.
 #pragma once
 
 #include <cstdint>
