@@ -72,6 +72,8 @@ record::Context BatchRun::last_context(std::size_t index, std::int64_t now_ms) {
   if (inspection_) {
     last.ended = "killed";
     last.hang = inspection_->hang();
+    const RankProgress& missing = detector_.progress(index, last.hang->missing_rank);
+    last.hang->went_on = missing.ended || missing.progress_ms > inspection_->since_ms();
     return last;
   }
   last.infra = ended_from_outside(culprit, starter);
@@ -162,9 +164,10 @@ record::Context BatchRun::context(std::size_t index, std::int64_t now_ms) const 
     seen.step = progress.step;
     seen.collective = progress.collective;
     seen.progress = progress.device;
-    seen.silent_ms = end_ms - (progress.ended   ? progress.ended_ms
-                               : progress.begun ? progress.progress_ms
-                                                : process.heartbeat_ms);
+    // A rank may have gone on after the end, while a hang was looked at.
+    seen.silent_ms = std::max<std::int64_t>(0, end_ms - (progress.ended   ? progress.ended_ms
+                                                         : progress.begun ? progress.progress_ms
+                                                                          : process.heartbeat_ms));
     seen.log.begin = progress.log_begin.value_or(0);
     seen.log.end = progress.log_end.value_or(
         std::max(seen.log.begin, file_bytes(request_.run_folder / seen.log.file)));

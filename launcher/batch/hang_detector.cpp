@@ -8,6 +8,18 @@ namespace graphproof::launcher {
 
 using record::Phase;
 
+namespace {
+
+/// The most of a rank's silence that a lack of processors excuses.
+constexpr std::int64_t kExcusedTenths = 9;
+
+void note_heartbeat(RankProcess& process, std::int64_t now_ms) {
+  process.heartbeat_ms = now_ms;
+  process.heartbeat_queued_ms = process.queued_ms;
+}
+
+}  // namespace
+
 HangDetector::HangDetector(int world_size, std::vector<Case> cases, std::int64_t now_ms)
     : cases_(std::move(cases)),
       processes_(world_size),
@@ -30,7 +42,7 @@ bool HangDetector::heartbeat(const record::Heartbeat& line, std::int64_t now_ms)
   if (line.event == "ready") {
     if (process.pid == 0) return false;
     process.ready = true;
-    process.heartbeat_ms = now_ms;
+    note_heartbeat(process, now_ms);
     return true;
   }
   if (line.event == "hello" || line.event == "bye") {
@@ -38,7 +50,7 @@ bool HangDetector::heartbeat(const record::Heartbeat& line, std::int64_t now_ms)
     if ((process.pid != 0) == (line.event == "hello")) return false;
     if (line.event == "hello") process.pid = line.pid;
     process.bye = line.event == "bye";
-    process.heartbeat_ms = now_ms;
+    note_heartbeat(process, now_ms);
     return true;
   }
   const auto index = index_of(line.case_id, line.attempt);
@@ -52,6 +64,7 @@ bool HangDetector::heartbeat(const record::Heartbeat& line, std::int64_t now_ms)
     as_begun_.push_back(*index);
     progress.begun = true;
     progress.begun_ms = progress.progress_ms = now_ms;
+    progress.progress_queued_ms = process.queued_ms;
     progress.log_begin = line.log_bytes;
   } else if (line.event == "case_end") {
     inside.reset();
@@ -62,18 +75,26 @@ bool HangDetector::heartbeat(const record::Heartbeat& line, std::int64_t now_ms)
     progress.device = line.progress;
   } else {
     const auto place = std::tie(progress.phase, progress.arm, progress.step);
-    if (place != std::tie(line.phase, line.arm, line.step)) progress.progress_ms = now_ms;
+    if (place != std::tie(line.phase, line.arm, line.step)) {
+      progress.progress_ms = now_ms;
+      progress.progress_queued_ms = process.queued_ms;
+    }
     progress.phase = line.phase;
     progress.arm = line.arm;
     progress.step = line.step;
     if (line.collective) progress.collective = line.collective;
   }
-  process.heartbeat_ms = progress.heartbeat_ms = now_ms;
+  note_heartbeat(process, now_ms);
+  progress.heartbeat_ms = now_ms;
   return true;
 }
 
 void HangDetector::restart(std::int64_t now_ms) {
-  for (RankProcess& process : processes_) process.heartbeat_ms = now_ms;
+  for (RankProcess& process : processes_) note_heartbeat(process, now_ms);
+}
+
+void HangDetector::queued(int rank, std::int64_t queued_ms) {
+  processes_.at(rank).queued_ms = queued_ms;
 }
 
 void HangDetector::gone(int rank, std::int64_t now_ms) {
@@ -144,15 +165,18 @@ HangDetector::Wait HangDetector::wait_of(int rank) const {
   const std::size_t index = case_of(rank);
   const RankProgress& progress = progress_[index][rank];
   const RankProcess& process = processes_[rank];
-  const auto waits = [&](Phase phase, std::int64_t since_ms) {
-    return Wait{phase, cases_[index].limits_ms.at(phase), since_ms};
+  const auto waits = [&](Phase phase, std::int64_t since_ms, std::int64_t queued_ms) {
+    return Wait{phase, cases_[index].limits_ms.at(phase), since_ms, process.queued_ms - queued_ms};
+  };
+  const auto since_heartbeat = [&](Phase phase) {
+    return waits(phase, process.heartbeat_ms, process.heartbeat_queued_ms);
   };
   // The rank has ended all cases, or sent its last heartbeat: only the process is left to end.
-  if (progress.ended) return waits(Phase::teardown_process, process.heartbeat_ms);
+  if (progress.ended) return since_heartbeat(Phase::teardown_process);
   // Before hello, between cases, or before the first phase. The limit of init covers loading
   // libraries and making communicators.
-  if (!progress.begun || !progress.phase) return waits(Phase::init, process.heartbeat_ms);
-  return waits(*progress.phase, progress.progress_ms);
+  if (!progress.begun || !progress.phase) return since_heartbeat(Phase::init);
+  return waits(*progress.phase, progress.progress_ms, progress.progress_queued_ms);
 }
 
 bool HangDetector::less_advanced(int left, int right) const {
@@ -178,18 +202,18 @@ std::optional<int> HangDetector::stuck(const std::vector<int>& silent) const {
 }
 
 std::optional<HangDecision> HangDetector::overdue(std::int64_t now_ms) const {
-  bool late = false;
+  std::int64_t late_ms = 0;  // the most by which a rank has passed its limit
   std::vector<int> silent;
   for (int rank = 0; rank < world_size(); ++rank) {
     if (processes_[rank].gone) continue;
     const Wait wait = wait_of(rank);
     const std::int64_t waited_ms = now_ms - wait.since_ms;
-    late = late || waited_ms > wait.limit_ms;
+    late_ms = std::max(late_ms, waited_ms - wait.limit_ms);
     // The ranks that wait for the late one stopped a moment after it. A rank that moved just now is
     // not stuck.
     if (waited_ms > wait.limit_ms / 2) silent.push_back(rank);
   }
-  if (!late) return std::nullopt;
+  if (late_ms <= 0) return std::nullopt;
   HangDecision decision;
   const auto by_device = stuck(silent);
   decision.missing_rank =
@@ -198,6 +222,9 @@ std::optional<HangDecision> HangDetector::overdue(std::int64_t now_ms) const {
                     return less_advanced(left, right);
                   });
   const Wait wait = wait_of(decision.missing_rank);
+  decision.silent_ms = now_ms - wait.since_ms;
+  if (late_ms <= std::min(wait.queued_ms, decision.silent_ms * kExcusedTenths / 10))
+    return std::nullopt;
   decision.case_index = case_of(decision.missing_rank);
   decision.phase = wait.phase;
   decision.limit_ms = wait.limit_ms;

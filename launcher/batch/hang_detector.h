@@ -26,6 +26,7 @@ struct RankProgress {
   std::int64_t begun_ms = 0, ended_ms = 0;
   std::int64_t heartbeat_ms = 0;  // when the last heartbeat of the case came
   std::int64_t progress_ms = 0;   // when phase, arm or step last changed: limits count from here
+  std::int64_t progress_queued_ms = 0;  // RankProcess::queued_ms then
   std::optional<std::int64_t> log_begin, log_end;
 };
 
@@ -33,7 +34,9 @@ struct RankProgress {
 struct RankProcess {
   std::int64_t pid = 0;  // 0: it never sent hello
   bool ready = false, bye = false, gone = false;
-  std::int64_t heartbeat_ms = 0;  // when the last heartbeat came, or the batch started
+  std::int64_t heartbeat_ms = 0;         // when the last heartbeat came, or the batch started
+  std::int64_t heartbeat_queued_ms = 0;  // queued_ms then
+  std::int64_t queued_ms = 0;            // that it could run so far and had no processor
   std::int64_t gone_ms = 0;
 };
 
@@ -42,6 +45,7 @@ struct HangDecision {
   std::size_t case_index = 0;  // of the missing rank
   record::Phase phase = record::Phase::init;
   std::int64_t limit_ms = 0;
+  std::int64_t silent_ms = 0;
   int missing_rank = 0;
   std::vector<int> waiting_ranks;
   std::optional<record::Collective> last_collective;
@@ -67,6 +71,8 @@ class HangDetector {
   bool heartbeat(const record::Heartbeat& line, std::int64_t now_ms);
   /// The time until now counts for no limit: prestarted ranks begin now.
   void restart(std::int64_t now_ms);
+  /// The process of `rank` could run for `queued_ms` so far, since it began, and had no processor.
+  void queued(int rank, std::int64_t queued_ms);
   /// The process of `rank` no longer runs.
   void gone(int rank, std::int64_t now_ms);
 
@@ -76,7 +82,10 @@ class HangDetector {
   /// The missing rank is the one for which the others wait by the counts of their devices
   /// (record::stall_of). If those say nothing, it is the least advanced one: the one that has ended
   /// the fewest cases, then by the last collective, then by step, then the one that has been silent
-  /// for longest. A rank that has sent a heartbeat only just now is not a candidate.
+  /// for longest. A rank that has sent a heartbeat only just now is not a candidate. The time in
+  /// which the missing rank could run and had no processor counts for no limit, but for nine tenths
+  /// of its silence at most, so that every hang is found: threads that wait by asking again and
+  /// again queue for processors too.
   std::optional<HangDecision> overdue(std::int64_t now_ms) const;
 
   /// The first rank whose process ended without a last heartbeat ("bye").
@@ -116,6 +125,7 @@ class HangDetector {
     record::Phase phase;
     std::int64_t limit_ms;
     std::int64_t since_ms;
+    std::int64_t queued_ms;  // since then
   };
   Wait wait_of(int rank) const;
   bool less_advanced(int left, int right) const;

@@ -106,6 +106,34 @@ TEST(HangDetectorTest, TheLeastAdvancedRankIsMissingWhicheverIsLateFirst) {
   EXPECT_EQ(hang->last_collective, (record::Collective{16, "all_reduce", "tp"}));
 }
 
+TEST(HangDetectorTest, TheTimeForWhichTheMissingRankHadNoProcessorCountsForNoLimit) {
+  Ranks ranks;
+  ranks.begin("one", 0);
+  ranks.detector.queued(1, 5000);  // ahead of the step, so it excuses nothing
+  ranks.phase(0, "one", Phase::replay, 3, 17, 100);
+  ranks.phase(1, "one", Phase::replay, 2, 16, 300);
+  ranks.detector.queued(0, 100000);  // the rank that waits asks again and again
+  ranks.detector.queued(1, 5600);
+  EXPECT_FALSE(ranks.detector.overdue(1700)) << "rank 0 is late by 600 ms";
+  const auto hang = ranks.detector.overdue(1701);
+  ASSERT_TRUE(hang);
+  EXPECT_EQ(hang->missing_rank, 1);
+  EXPECT_EQ(hang->silent_ms, 1401);
+  ASSERT_TRUE(ranks.phase(1, "one", Phase::replay, 3, 17, 1800));
+  ASSERT_TRUE(ranks.phase(0, "one", Phase::replay, 4, 18, 1800));
+  EXPECT_FALSE(ranks.detector.overdue(2800)) << "its queue of the step before is over";
+  EXPECT_TRUE(ranks.detector.overdue(2801));
+}
+
+TEST(HangDetectorTest, ARankThatAsksAgainAndAgainOnABusyMachineIsFoundAfterTenLimits) {
+  Ranks ranks;
+  ranks.begin("one", 0);
+  for (int rank : {0, 1}) ranks.phase(rank, "one", Phase::replay, 0, 1, 0);
+  for (int rank : {0, 1}) ranks.detector.queued(rank, 1000000);
+  EXPECT_FALSE(ranks.detector.overdue(10000));
+  EXPECT_TRUE(ranks.detector.overdue(10010));
+}
+
 TEST(HangDetectorTest, WhatTheDevicesCountedNamesTheRankThatIsStuckInAReplay) {
   Ranks ranks;
   ranks.begin("one", 0);

@@ -39,8 +39,14 @@ bool HangInspection::step(std::int64_t now_ms) {
 }
 
 record::Hang HangInspection::hang() const {
-  return {hang_.phase,         hang_.limit_ms,        hang_.missing_rank,
-          hang_.waiting_ranks, hang_.last_collective, "stacks"};
+  return {.phase = hang_.phase,
+          .limit_ms = hang_.limit_ms,
+          .missing_rank = hang_.missing_rank,
+          .waiting_ranks = hang_.waiting_ranks,
+          .last_collective = hang_.last_collective,
+          .stacks = "stacks",
+          .silent_ms = hang_.silent_ms,
+          .went_on = {}};
 }
 
 }  // namespace graphproof::launcher

@@ -96,7 +96,10 @@ void StartedRanks::look_at_processes(HangDetector& detector, std::int64_t now_ms
   looked_ms_ = now_ms;
   for (int rank = 0; rank < detector.world_size(); ++rank) {
     const RankProcess& process = detector.process(rank);
-    if (process.pid != 0 && !process.gone && !running_process(static_cast<int>(process.pid)))
+    if (process.pid == 0 || process.gone) continue;
+    if (running_process(static_cast<int>(process.pid)))
+      detector.queued(rank, queued_ms(static_cast<int>(process.pid)));
+    else
       detector.gone(rank, now_ms);
   }
   const std::vector<int> ranks = detector.living_pids();

@@ -108,6 +108,20 @@ std::string proc_text(const std::string& path) {
   return text;
 }
 
+std::int64_t queued_ms(int pid) {
+  const std::string tasks = "/proc/" + std::to_string(pid) + "/task";
+  const std::unique_ptr<DIR, int (*)(DIR*)> table(opendir(tasks.c_str()), closedir);
+  std::int64_t queued_ns = 0;
+  while (const dirent* entry = table ? readdir(table.get()) : nullptr) {
+    // On a processor, in the queue for one (both in ns), and how often.
+    long long ran = 0, queued = 0;
+    if (std::sscanf(proc_text(tasks + "/" + entry->d_name + "/schedstat").c_str(), "%lld %lld",
+                    &ran, &queued) == 2)
+      queued_ns += queued;
+  }
+  return queued_ns / 1'000'000;
+}
+
 std::optional<Process> running_process(int pid) {
   const auto process = from_stat(proc_text("/proc/" + std::to_string(pid) + "/stat"));
   return process && runs(*process) ? process : std::nullopt;

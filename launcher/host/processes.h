@@ -39,6 +39,10 @@ std::string proc_text(const std::string& path);
 /// The process, if it runs. A zombie does not run, although `kill -0` succeeds for it.
 std::optional<Process> running_process(int pid);
 
+/// How long the threads of a process that runs could run and had no processor, added up, in ms. 0
+/// where the kernel does not tell (/proc/PID/schedstat).
+std::int64_t queued_ms(int pid);
+
 /// All processes that run, without zombies.
 std::vector<Process> running_processes();
 

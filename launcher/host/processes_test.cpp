@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <linux/sched.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -10,6 +11,7 @@
 #include <atomic>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "launcher/host/child.h"
 
@@ -66,6 +68,31 @@ class Sleeper {
  private:
   Child child_;
 };
+
+TEST(ProcessesTest, ProcessesThatShareAProcessorQueueForIt) {
+  EXPECT_EQ(queued_ms(0), 0) << "there is no such process";
+  if (proc_text("/proc/self/schedstat").empty()) GTEST_SKIP() << "this kernel does not tell";
+  cpu_set_t first;
+  ASSERT_EQ(sched_getaffinity(0, sizeof first, &first), 0);
+  for (int cpu = 0, kept = 0; cpu < CPU_SETSIZE; ++cpu)
+    if (CPU_ISSET(cpu, &first) && ++kept > 1) CPU_CLR(cpu, &first);
+  std::vector<pid_t> busy;
+  for (int process = 0; process < 3; ++process) {
+    busy.push_back(fork());
+    if (busy.back() == 0) {
+      sched_setaffinity(0, sizeof first, &first);
+      while (getppid() != 0) {
+      }
+    }
+  }
+  const auto queued = [&] { return queued_ms(busy[0]) + queued_ms(busy[1]) + queued_ms(busy[2]); };
+  for (int look = 0; look < 2000 && queued() < 200; ++look) usleep(10000);
+  EXPECT_GE(queued(), 200);
+  for (const pid_t process : busy) {
+    kill(process, SIGKILL);
+    waitpid(process, nullptr, 0);
+  }
+}
 
 TEST(ProcessesTest, AProcessSeenBeforeABatchBeganDoesNotBelongToIt) {
   const std::string mark = "processes-test-" + std::to_string(getpid());

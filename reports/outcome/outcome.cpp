@@ -305,7 +305,8 @@ std::optional<Finding> hang(const Facts& facts) {
                     text(hang.phase);
   for (const record::RankContext& rank : facts.context().ranks)
     if (rank.rank == hang.missing_rank)
-      got = "silent for " + std::to_string(rank.silent_ms) + " ms in " + place(rank);
+      got = "silent for " + std::to_string(hang.silent_ms.value_or(rank.silent_ms)) + " ms in " +
+            place(rank);
   std::vector<std::string> waiting;
   for (const int rank : hang.waiting_ranks) waiting.push_back(std::to_string(rank));
   return Finding{

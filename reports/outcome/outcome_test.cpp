@@ -682,6 +682,11 @@ TEST(Outcome, AHangNamesTheMissingRankAndWhereItStopped) {
       "in tp; want a sign of life within 5000 ms; ranks 0 wait for it; next: ./graphproof repro "
       "20261121-101500-3f2a/9d2c0f6a1b3e4d57");
   EXPECT_EQ(seen.phase, Phase::replay);
+  // As of the time at which the launcher gave it up.
+  input.context->hang->silent_ms = 5004;
+  EXPECT_NE(
+      record::to_text(outcome(input, effects()).failing[0].message).find("silent for 5004 ms"),
+      std::string::npos);
 }
 
 TEST(Outcome, CountsChecksAndListsTheFailingOnes) {

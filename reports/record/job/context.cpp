@@ -63,12 +63,15 @@ RankContext rank_context_from(const Fields& in) {
 }
 
 Json to_json(const Hang& hang) {
-  return {{"phase", name(hang.phase)},
-          {"limit_ms", hang.limit_ms},
-          {"missing_rank", hang.missing_rank},
-          {"waiting_ranks", hang.waiting_ranks},
-          {"last_collective", to_json(hang.last_collective)},
-          {"stacks", hang.stacks}};
+  Json json{{"phase", name(hang.phase)},
+            {"limit_ms", hang.limit_ms},
+            {"missing_rank", hang.missing_rank},
+            {"waiting_ranks", hang.waiting_ranks},
+            {"last_collective", to_json(hang.last_collective)},
+            {"stacks", hang.stacks}};
+  if (hang.silent_ms) json["silent_ms"] = *hang.silent_ms;
+  if (hang.went_on) json["went_on"] = *hang.went_on;
+  return json;
 }
 
 Hang hang_from(const Fields& in) {
@@ -79,7 +82,9 @@ Hang hang_from(const Fields& in) {
           .missing_rank = in.required<int>("missing_rank"),
           .waiting_ranks = in.required<std::vector<int>>("waiting_ranks"),
           .last_collective = collective_of(in, "last_collective"),
-          .stacks = in.required<std::string>("stacks")};
+          .stacks = in.required<std::string>("stacks"),
+          .silent_ms = in.optional<std::int64_t>("silent_ms"),
+          .went_on = in.optional<bool>("went_on")};
 }
 
 Json to_json(const Cleanup& cleanup) {

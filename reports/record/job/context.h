@@ -64,6 +64,10 @@ struct Hang {
   std::vector<int> waiting_ranks;
   std::optional<Collective> last_collective;  // that the host of the missing rank issued
   std::string stacks;  // the folder with stack traces in the attempt folder; "" without any
+  /// How long it was silent until then, and whether it went on while its stack was taken; nothing
+  /// in older records.
+  std::optional<std::int64_t> silent_ms;
+  std::optional<bool> went_on;
 
   bool operator==(const Hang&) const = default;
 };

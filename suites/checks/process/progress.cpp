@@ -46,12 +46,17 @@ record::CheckResult progress(Judgement& judgement, const Attempt& attempt) {
              concat("rank ", hang->missing_rank, " stopped in phase ", record::name(hang->phase),
                     facts && !facts->arm.empty() ? concat(", arm ", facts->arm) : std::string(),
                     facts ? concat(", step ", facts->step) : std::string()),
-         .got = concat("silent for ", facts ? facts->silent_ms : hang->limit_ms,
+         .got = concat("silent for ",
+                       hang->silent_ms.value_or(facts ? facts->silent_ms : hang->limit_ms),
                        " ms; last: ", describe(hang->last_collective),
                        "; waiting for it: ", waiting(attempt, hang->waiting_ranks)),
          .want = concat("a heartbeat of every rank within ", hang->limit_ms, " ms"),
-         .why = hang->stacks.empty() ? "no stack could be taken"
-                                     : concat("what every rank was doing is in ", hang->stacks)});
+         .why =
+             concat(hang->stacks.empty() ? "no stack could be taken"
+                                         : concat("what every rank was doing is in ", hang->stacks),
+                    hang->went_on.value_or(false)
+                        ? "; the rank went on meanwhile, so it was slow and not stuck"
+                        : "")});
   }
   for (const RankFiles& files : attempt.ranks) {
     const record::RankContext* facts = facts_of(attempt, files.rank);

@@ -36,6 +36,17 @@ TEST(Progress, Rows) {
                                "waiting for it: rank 0 for 10100 ms", "every rank within 5000 ms",
                                "stacks"},
                   .also = {"D23.executed"}},
+                 {.name = "a rank that went on while its stack was taken",
+                  .change =
+                      [](Attempt& a) {
+                        hang(a);
+                        a.context.hang->silent_ms = 5003;
+                        a.context.hang->went_on = true;
+                        a.context.ranks[1].silent_ms = 0;
+                      },
+                  .rank = 1,
+                  .mentions = {"silent for 5003 ms", "slow and not stuck"},
+                  .also = {"D23.executed"}},
                  {.name = "no collective, and no rank waits",
                   .change =
                       [](Attempt& a) {
