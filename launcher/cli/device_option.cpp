@@ -4,6 +4,7 @@
 
 #include "launcher/backend/subjects.h"
 #include "launcher/gpu/nvml.h"
+#include "launcher/host/processes.h"
 #include "matrix/input/input_error.h"
 
 namespace graphproof::cli {
@@ -118,6 +119,18 @@ launcher::Device device_for_planning(const std::string& wanted, const Surroundin
     device.note = "the rank programs are not built (./graphproof doctor builds them)";
   }
   return shared(std::move(device), sharing);
+}
+
+std::string turns_line(const record::GpuSharing& sharing) {
+  // A process's name is cut to 15 characters.
+  const auto of_service = [](const launcher::Process& process) {
+    return process.command.starts_with("nvidia-cuda-mps");
+  };
+  if (sharing.ranks_per_gpu == 1 || std::ranges::any_of(launcher::running_processes(), of_service))
+    return "";
+  return "ranks of one GPU take turns, which takes ten times as long and more, and may look like a "
+         "hang: CUDA's Multi-Process Service does not run here; next: nvidia-cuda-mps-control -d, "
+         "ahead of the run\n";
 }
 
 matrix::Machine machine_of(const launcher::Device& device) {

@@ -22,6 +22,10 @@ launcher::Device device_of(const std::string& wanted, const Surroundings& surrou
 launcher::Device device_for_planning(const std::string& wanted, const Surroundings& surroundings,
                                      const record::GpuSharing& sharing = {});
 
+/// A line for who lets ranks of one case share GPUs of this host while CUDA's Multi-Process Service
+/// does not run here; otherwise empty.
+std::string turns_line(const record::GpuSharing& sharing);
+
 void declare_ranks_per_gpu(CLI::App& app, int& ranks_per_gpu);
 /// That option, and --cases-per-gpu.
 void declare_sharing(CLI::App& app, record::GpuSharing& sharing);

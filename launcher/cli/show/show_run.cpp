@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "launcher/cli/device_option.h"
 #include "launcher/run/run_reports.h"
 #include "matrix/plan/plan_line.h"
 #include "reports/analysis/hazards.h"
@@ -92,6 +93,7 @@ void ProgressPrinter::begin(const launcher::RunSetup& setup) {
   out_ << fmt::format("run {}  profile {}  {} cases  {}\n", setup.run.run_id, setup.run.profile,
                       setup.plan.size(), record::printable(place))
        << stack_line(stack) << "\n"
+       << (setup.gpus.empty() ? "" : turns_line(sharing))
        << (tests_other_subjects(setup) ? subjects_line(stack) : "") << cost_line(setup) << "folder "
        << setup.folder.string() << "\n"
        << std::flush;

@@ -130,6 +130,21 @@ TEST_F(GpusOfOneProcess, HoldARankEachAndMoreOnceTheModeIsTheDefault) {
   const Printed shared = plan("2");
   EXPECT_EQ(shared.exit_code, 0) << shared.err;
   EXPECT_NE(shared.out.find("up to 2 ranks"), std::string::npos) << shared.out;
+
+  const std::string service = "Multi-Process Service does not run here";
+  EXPECT_EQ(alone.out.find(service), std::string::npos) << alone.out;
+  EXPECT_NE(shared.out.find(service), std::string::npos) << shared.out;
+  const fs::path control = top / "nvidia-cuda-mps-control";
+  fs::copy_file("/bin/sleep", control);
+  const pid_t process = fork();
+  if (process == 0) {
+    execl(control.c_str(), control.c_str(), "60", nullptr);
+    _exit(1);
+  }
+  const auto runs = [&] { return waitpid(process, nullptr, WNOHANG) == 0; };
+  while (plan("2").out.find(service) != std::string::npos && runs()) usleep(1000);
+  EXPECT_EQ(kill(process, SIGKILL), 0) << "it ended, although a run with the service was planned";
+  waitpid(process, nullptr, 0);
 }
 
 TEST_F(CliTest, EveryVerbTakesJsonAndHelp) {
