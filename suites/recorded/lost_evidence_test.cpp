@@ -71,9 +71,8 @@ const std::set<std::string> kOfAnyRank = {"unobserved"};
 /// Kinds that only attempts have which do not pass.
 const std::set<std::string> kNotInAPass = {"divergence", "error", "failed_capture", "refused"};
 
-/// Kinds that no recorded run has yet. Lines `recomputes` come from `./graphproof run --profile
-/// subjects --device cuda --where 'recompute != none'`.
-const std::set<std::string> kNotRecorded = {"recomputes"};
+/// Kinds that no recorded run has yet.
+const std::set<std::string> kNotRecorded = {};
 
 /// A value in the last line with these fields, and the check that must fail if the value is wrong.
 struct Compared {
@@ -105,6 +104,7 @@ const std::vector<Compared> kCompared = {
      "D04.learning_rate"},
     {"recompute", {{"arm", "lockstep_graph"}}, "/outputs_again", "D42.recompute"},
     {"recompute", {{"arm", "lockstep_graph"}}, "/counter_after", "D42.recompute"},
+    {"recomputes", {{"arm", "lockstep_graph"}}, "/captured_again", "D42.recompute_captured"},
     {"experts", {{"arm", "lockstep_graph"}}, "/carried", "D40.expert_ledger"},
     {"schedule", {{"arm", "lockstep_graph"}}, "/ran", "D41.schedule"},
     {"fp8_weights", {{"arm", "lockstep_graph"}}, "/copies", "D39.fp8_weights"},
