@@ -94,7 +94,8 @@ void write_exec_updates(const CaseParts& parts, const std::string& arm, const ch
                                             .updates = counts.updates,
                                             .refused = counts.refused,
                                             .stale_launches = counts.stale_launches,
-                                            .given_up_in_flight = counts.given_up_in_flight});
+                                            .given_up_in_flight = counts.given_up_in_flight,
+                                            .kept_clusters = counts.kept_clusters});
 }
 
 bool write_comparison(const CaseParts& parts, const std::string& left, const std::string& right,

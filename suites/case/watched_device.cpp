@@ -39,8 +39,9 @@ class WatchedGraph final : public capture::ForwardingGraph {
   capture::ExecUpdate update() override {
     const capture::ExecUpdate update = graph_->update();
     if (update.given_up_in_flight) ++counts_->given_up_in_flight;
-    stale_ = !update.refused.empty();
-    ++(stale_ ? counts_->refused[update.refused] : counts_->updates);
+    if (update.kept_clusters > 0) ++counts_->kept_clusters;
+    stale_ = !update.refused.empty() || update.kept_clusters > 0;
+    ++(update.refused.empty() ? counts_->updates : counts_->refused[update.refused]);
     return update;
   }
   void instantiate() override {

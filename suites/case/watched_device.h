@@ -24,10 +24,12 @@ struct GraphCounts {
   std::set<std::pair<std::uint64_t, std::uint64_t>> pools;  // that captures went into
   std::set<const void*> generators;                         // that were registered with a graph
   std::int64_t alive = 0, most_alive = 0;  // graphs that hold a capture, now and at most
-  /// Updates of executable graphs (Graph::update): those that succeeded, and the others by reason.
+  /// Updates of executable graphs (Graph::update): those that the device accepted, and the others
+  /// by reason.
   std::int64_t updates = 0;
   std::map<std::string, std::int64_t> refused;
   std::int64_t given_up_in_flight = 0;  // executable graphs that were updated, see ExecUpdate
+  std::int64_t kept_clusters = 0;       // accepted updates with any, see ExecUpdate
   /// Launches of a graph whose executable graph still had the work of an earlier one.
   std::int64_t stale_launches = 0;
   bool keep_nodes = false;

@@ -29,21 +29,32 @@ const ModelConfig kBucketModel{.hidden = 32,
                                .linear_bias = true,
                                .optimizer = workloads::OptimizerKind::adam};
 
-/// Notes the updates of executable graphs.
+/// Notes the updates of executable graphs and the instances that follow, and may say of each update
+/// that it kept clusters, as a GPU does.
 class UpdatesSeen final : public capture::ForwardingDevice {
  public:
   using ForwardingDevice::ForwardingDevice;
   std::unique_ptr<capture::Graph> make_graph() override {
-    return std::make_unique<Noted>(device_.make_graph(), updates);
+    return std::make_unique<Noted>(device_.make_graph(), *this);
   }
   std::vector<capture::ExecUpdate> updates;
+  std::int64_t instances = 0;
+  std::int64_t kept_clusters = 0;  // of each update
 
  private:
   struct Noted final : capture::ForwardingGraph {
-    Noted(std::unique_ptr<capture::Graph> graph, std::vector<capture::ExecUpdate>& to)
-        : ForwardingGraph(std::move(graph)), updates(to) {}
-    capture::ExecUpdate update() override { return updates.emplace_back(graph_->update()); }
-    std::vector<capture::ExecUpdate>& updates;
+    Noted(std::unique_ptr<capture::Graph> graph, UpdatesSeen& to)
+        : ForwardingGraph(std::move(graph)), seen(to) {}
+    capture::ExecUpdate update() override {
+      seen.updates.push_back(graph_->update());
+      seen.updates.back().kept_clusters += seen.kept_clusters;
+      return seen.updates.back();
+    }
+    void instantiate() override {
+      ++seen.instances;
+      graph_->instantiate();
+    }
+    UpdatesSeen& seen;
   };
 };
 
@@ -121,6 +132,18 @@ TEST(ShapeBuckets, EveryStepEqualsEagerWhereExecutableGraphsOfEvictedLengthsAreU
       }
       twins.graph.drop_graphs();
     }
+}
+
+TEST(ShapeBuckets, M531HasNoNewInstanceWhereAnUpdateKeptClusters) {
+  for (const Fault fault : {Fault::none, Fault::kept_clusters_ignored}) {
+    BucketTwins twins(cached("full_iteration"), 1, fault, /*exec_update=*/true);
+    twins.device.kept_clusters = 1;
+    for (std::size_t i = 0; i < twins.schedule.steps.size(); ++i)
+      EXPECT_EQ(twins.step(static_cast<std::int64_t>(i)), "") << i;
+    ASSERT_FALSE(twins.device.updates.empty());
+    EXPECT_EQ(twins.device.instances, fault == Fault::none ? std::ssize(twins.device.updates) : 0);
+    twins.graph.drop_graphs();
+  }
 }
 
 TEST(ShapeBuckets, M522KeepsExecutableGraphsThatTheDeviceRuns) {

@@ -39,6 +39,22 @@ class RefusalIgnored final : public GraphFault {
   std::int64_t captures_ = 0;
 };
 
+/// The device accepts an update and leaves the thread block clusters of kernels as they were, and
+/// the program takes it as done.
+class KeptClustersIgnored final : public GraphFault {
+  struct NothingKept final : capture::ForwardingGraph {
+    using ForwardingGraph::ForwardingGraph;
+    capture::ExecUpdate update() override {
+      capture::ExecUpdate update = graph_->update();
+      update.kept_clusters = 0;
+      return update;
+    }
+  };
+  std::unique_ptr<capture::Graph> wrap(std::unique_ptr<capture::Graph> graph) override {
+    return std::make_unique<NothingKept>(std::move(graph));
+  }
+};
+
 }  // namespace
 
 std::shared_ptr<FaultHooks> exec_update_left_out() { return std::make_shared<UpdateLeftOut>(); }
@@ -47,6 +63,9 @@ std::shared_ptr<FaultHooks> exec_update_of_other_length_left_out() {
 }
 std::shared_ptr<FaultHooks> refused_exec_update_ignored() {
   return std::make_shared<RefusalIgnored>();
+}
+std::shared_ptr<FaultHooks> kept_clusters_ignored() {
+  return std::make_shared<KeptClustersIgnored>();
 }
 
 }  // namespace graphproof::faults

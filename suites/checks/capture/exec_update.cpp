@@ -37,8 +37,10 @@ std::string reasons(const ExecUpdatesLine& line) {
 /// Whether `line` is in order; otherwise reports a defect.
 bool judge_line(Judgement& judgement, const RankFiles& files, const ExecUpdatesLine& line) {
   const std::int64_t updates = line.updates + refusals(line);
+  const std::int64_t kept_clusters = line.kept_clusters.value_or(0);
   const std::string refused =
-      line.refused.empty() ? "none refused" : concat("refused: ", reasons(line));
+      concat(line.refused.empty() ? "none refused" : concat("refused: ", reasons(line)),
+             kept_clusters > 0 ? concat(", ", kept_clusters, " left clusters as they were") : "");
   const auto report = [&](std::string what, std::string got, std::string want, std::string why) {
     judgement.defect({.rank = files.rank,
                       .step = line.step,
@@ -49,11 +51,13 @@ bool judge_line(Judgement& judgement, const RankFiles& files, const ExecUpdatesL
     return false;
   };
   if (line.stale_launches > 0)
-    return report("executable graphs were launched that an update had not reached",
-                  concat(line.stale_launches, " launches; ", line.updates, " updates, ", refused),
-                  "an update that succeeded ahead of the launch, or a new instantiation after a "
-                  "refused update",
-                  "the executable graph still holds the old work and the old addresses");
+    return report(
+        "executable graphs were launched that an update had not reached",
+        concat(line.stale_launches, " launches; ", line.updates, " updates, ", refused),
+        "an update that succeeded ahead of the launch, or a new instantiation after one "
+        "that was refused or that left thread block clusters as they were",
+        "the executable graph still holds the old work and the old addresses, or launches "
+        "new kernels in the clusters of the old ones");
   if (line.given_up_in_flight > 0)
     return report("executable graphs were kept for an update while the device ran them",
                   concat(line.given_up_in_flight, " of ", updates, " updates"),
@@ -71,10 +75,11 @@ bool judge_line(Judgement& judgement, const RankFiles& files, const ExecUpdatesL
 }  // namespace
 
 /// Every capture took an executable graph of an earlier one where there was one, and updated it.
-/// Nothing was launched that the update had not reached: where the device refused it, the graph was
-/// instantiated. No executable graph still ran when it was kept for the update. Unexercised if a
-/// run has no update, or if none of a long job succeeded, whose graphs are the same in every cycle;
-/// other lengths and larger buffers may have other nodes, which a device refuses.
+/// Nothing was launched that the update had not reached: where the device refused it, or kept the
+/// thread block clusters of kernels, the graph was instantiated. No executable graph still ran when
+/// it was kept for the update. Unexercised if a run has no update, or if none of a long job
+/// succeeded, whose graphs are the same in every cycle; other lengths and larger buffers may have
+/// other nodes, which a device refuses.
 record::CheckResult exec_update(Judgement& judgement, const Attempt& attempt) {
   std::int64_t updates = 0;
   std::string refused;

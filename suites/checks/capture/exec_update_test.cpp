@@ -31,7 +31,16 @@ TEST(ExecUpdate, Rows) {
            .rank = 0,
            .mentions = {"2 launches; 1 updates, refused: 1 with "
                         "cudaGraphExecUpdateErrorTopologyChanged",
-                        "a new instantiation after a refused update"}},
+                        "a new instantiation after one that was refused"}},
+          {.name = "clusters that an update left are not looked at (M531)",
+           .change =
+               [=](Attempt& a) {
+                 set(a, last, "kept_clusters", 1);
+                 set(a, last, "stale_launches", 2);
+               },
+           .rank = 0,
+           .mentions = {"2 launches; 2 updates, none refused, 1 left clusters as they were",
+                        "in the clusters of the old ones"}},
           {.name = "kept while the device runs it (M522)",
            .change = [=](Attempt& a) { set(a, last, "given_up_in_flight", 1); },
            .rank = 0,

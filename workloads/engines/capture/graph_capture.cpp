@@ -115,7 +115,10 @@ std::unique_ptr<capture::Graph> capture_graph(const CaptureParts& parts, Capture
     const capture::OperatorLog log;  // names the refused operator, which CUDA's errors do not
     try {
       report.pool_offset = record(parts, request.pool, request.work, *graph);
-      if (updates && !graph->update().refused.empty()) graph->instantiate();
+      if (updates) {
+        const capture::ExecUpdate update = graph->update();
+        if (!update.refused.empty() || update.kept_clusters > 0) graph->instantiate();
+      }
     } catch (const std::exception& error) {
       failure = capture::as_device_error(error, log.last());
     }

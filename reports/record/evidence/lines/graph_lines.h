@@ -520,6 +520,7 @@ struct ExecUpdatesLine {
   std::int64_t step = 0, captures = 0, most_alive = 0, updates = 0;
   std::map<std::string, std::int64_t> refused;
   std::int64_t stale_launches = 0, given_up_in_flight = 0;
+  std::optional<std::int64_t> kept_clusters;
 
   template <class Visitor>
   static void fields(Visitor& field) {
@@ -530,7 +531,7 @@ struct ExecUpdatesLine {
     field("captures", &ExecUpdatesLine::captures, "captures that succeeded", 4, kCount);
     field("most_alive", &ExecUpdatesLine::most_alive, "most graphs that existed at the same time",
           2, kCount);
-    field("updates", &ExecUpdatesLine::updates, "updates that succeeded", 2, kCount);
+    field("updates", &ExecUpdatesLine::updates, "updates that the device accepted", 2, kCount);
     field("refused", &ExecUpdatesLine::refused,
           "updates that the device refused, by its reason (cudaGraphExecUpdateResult)",
           JsonText{R"({"cudaGraphExecUpdateErrorTopologyChanged": 1})"});
@@ -539,6 +540,11 @@ struct ExecUpdatesLine {
     field("given_up_in_flight", &ExecUpdatesLine::given_up_in_flight,
           "updates of executable graphs that ran when the memory of their graph was given up", 0,
           kCount);
+    field(
+        "kept_clusters", &ExecUpdatesLine::kept_clusters,
+        "accepted updates after which the device would launch kernels in the thread block clusters "
+        "of the earlier work; absent in older evidence",
+        0, kCount);
   }
 };
 

@@ -439,6 +439,8 @@ struct GraphUpdateLine {
   std::vector<std::string> driver_words;
   std::optional<double> seconds;
   std::optional<std::int64_t> launches;
+  std::optional<std::int64_t> clusters, kept_clusters;
+  std::optional<std::string> kept_kernel;
 
   template <class Visitor>
   static void fields(Visitor& field) {
@@ -469,6 +471,18 @@ struct GraphUpdateLine {
     field("seconds", &GraphUpdateLine::seconds, "when (s from the start of the probe)", 20.5,
           kCount);
     field("launches", &GraphUpdateLine::launches, "launches of the graph before", 12, kCount);
+    field("clusters", &GraphUpdateLine::clusters,
+          "kernels of the executable graph that ran in thread block clusters before; of whole "
+          "updates, and absent in older evidence",
+          2, kCount);
+    field(
+        "kept_clusters", &GraphUpdateLine::kept_clusters,
+        "kernels that run in the clusters of the kernels before, though their own launches ask for "
+        "none, as far as the operands were read again",
+        0, kCount);
+    field("kept_kernel", &GraphUpdateLine::kept_kernel,
+          "the first such kernel, by its name in its object code; absent where there is none",
+          "nvjet_sm90_tst_64x8_64x16_1x1_h_bz_TNT");
   }
 };
 
