@@ -119,7 +119,8 @@ std::string phases() {
   std::string text =
       "\n## Phases\n\nWhat a rank is doing, in this order. A rank that is silent for longer than "
       "the limit of its phase hangs. A profile, a matrix file or a planted fault may set other "
-      "limits.\n\n" +
+      "limits. The time in which the rank that the others wait for could run and had no processor "
+      "does not count, for nine tenths of its silence at most.\n\n" +
       table_head({"phase", "limit of silence", "holds for"});
   const matrix::Limits limits = matrix::load_catalogue().limits;
   for (std::size_t i = 0; i < record::kPhaseCount; ++i) {

@@ -4,7 +4,9 @@
 #include <stdlib.h>
 
 #include <fstream>
+#include <sstream>
 
+#include "launcher/cli/run_options.h"
 #include "launcher/cli/testing/command_under_test.h"
 #include "launcher/run/run_folder.h"
 #include "reports/record/run/run.h"
@@ -134,6 +136,20 @@ TEST_F(GpusOfOneProcess, HoldARankEachAndMoreOnceTheModeIsTheDefault) {
   const std::string service = "Multi-Process Service does not run here";
   EXPECT_EQ(alone.out.find(service), std::string::npos) << alone.out;
   EXPECT_NE(shared.out.find(service), std::string::npos) << shared.out;
+  file("bin/graphproof-judge", "");
+  const auto replay_ms = [&](int ranks_per_gpu) {
+    std::ostringstream out;
+    const launcher::Device device{.name = "cuda", .sharing = {.ranks_per_gpu = ranks_per_gpu}};
+    const Surroundings surroundings{.catalogue = catalogue,
+                                    .command_line = {"run"},
+                                    .out = out,
+                                    .err = out,
+                                    .programs = top / "bin",
+                                    .runs = top / "runs"};
+    return run_setup(device, {}, surroundings).run.options.limits_ms.at(record::Phase::replay);
+  };
+  EXPECT_EQ(replay_ms(1), catalogue.limits.at(record::Phase::replay));
+  EXPECT_EQ(replay_ms(2), 10 * catalogue.limits.at(record::Phase::replay));
   const fs::path control = top / "nvidia-cuda-mps-control";
   fs::copy_file("/bin/sleep", control);
   const pid_t process = fork();
@@ -143,6 +159,7 @@ TEST_F(GpusOfOneProcess, HoldARankEachAndMoreOnceTheModeIsTheDefault) {
   }
   const auto runs = [&] { return waitpid(process, nullptr, WNOHANG) == 0; };
   while (plan("2").out.find(service) != std::string::npos && runs()) usleep(1000);
+  EXPECT_EQ(replay_ms(2), catalogue.limits.at(record::Phase::replay));
   EXPECT_EQ(kill(process, SIGKILL), 0) << "it ended, although a run with the service was planned";
   waitpid(process, nullptr, 0);
 }
