@@ -267,19 +267,25 @@ TEST(Fp8Layouts, AreReplayedBitForBitLayerByLayerWithDelayedWeightGradients) {
 
 TEST(Fp8Layouts, AreReplayedBitForBitWithProductsOverSequenceContextAndExpertParallelRanks) {
   using workloads::Precision;
+  std::vector<Row> experts, dense;
   for (const Precision precision : {Precision::fp8_delayed, Precision::nvfp4}) {
-    ModelConfig model = with_experts();
-    model.precision = precision;
-    const Row row{"experts", {.impl = "transformer_engine", .warmup_steps = 1}, model};
-    ranks->for_each_split_expert_layout(
-        [&](const Layout& layout, const std::string&) { expect_equal_steps(row, model, layout); });
-    ModelConfig dense = rounded(2);
-    dense.precision = precision;
-    ranks->for_each_sequence_parallel_layout([&](const Layout& layout) {
-      expect_equal_steps({"sequence parallel", {.impl = "local", .warmup_steps = 1}, dense}, dense,
-                         layout);
-    });
+    experts.push_back(
+        {"experts", {.impl = "transformer_engine", .warmup_steps = 1}, with_experts()});
+    dense.push_back({"sequence parallel", {.impl = "local", .warmup_steps = 1}, rounded(2)});
+    experts.back().model.precision = dense.back().model.precision = precision;
   }
+  const auto equal_steps = [](const Row& row, const Layout& layout) {
+    expect_equal_steps(row, row.model, layout);
+  };
+  const auto expert_layouts = [](const Row&, auto visit) {
+    ranks->for_each_split_expert_layout(
+        [&](const Layout& layout, const std::string&) { visit(layout); });
+  };
+  const auto sequence_layouts = [](const Row&, auto visit) {
+    ranks->for_each_sequence_parallel_layout(visit);
+  };
+  spread(experts, expert_layouts, equal_steps);
+  spread(dense, sequence_layouts, equal_steps);
 }
 
 // The input of the first projection is the same in every layout, bit for bit, and so is its weight.

@@ -1,6 +1,7 @@
 // D62: updates of executable graphs. A graph whose update was refused still holds the old work, and
 // one whose kernels lose their thread block clusters keeps the clusters.
 #include "suites/checks/attempt/concat.h"
+#include "suites/checks/watched/job/kernel_name.h"
 #include "suites/checks/watched/job/watched_judgement.h"
 
 namespace graphproof::checks::watched::d62 {
@@ -20,18 +21,17 @@ Finding refused(const Executable& one, const record::GraphUpdateLine& update) {
 }
 
 Finding kept_clusters(const Executable& one, const record::GraphUpdateLine& update) {
-  return {
-      .what = concat(one.title(),
-                     ", was launched after an update that left thread block "
-                     "clusters as they were"),
-      .got = concat(*update.kept_clusters, " kernels run in the clusters of the kernels before, ",
-                    update.kept_kernel.value_or("unnamed"), " among them"),
-      .want = "the clusters that the new launches ask for: none",
-      .why = "the driver accepts such an update, and what the kernels compute may be wrong",
-      .next =
-          "instantiate the new graph where a kernel has no clusters and the one before had "
-          "some, or give every launch a cluster of 1 x 1 x 1; see "
-          "docs/findings/updated-graphs-of-other-lengths.md"};
+  return {.what = concat(one.title(),
+                         ", was launched after an update that left thread block "
+                         "clusters as they were"),
+          .got = concat(*update.kept_clusters, " in clusters of the kernels before, the first is ",
+                        readable_name(update.kept_kernel.value_or("unnamed"))),
+          .want = "the clusters that the new launches ask for: none",
+          .why = "the driver accepts such an update, and what the kernels compute may be wrong",
+          .next =
+              "instantiate the new graph where a kernel has no clusters and the one before had "
+              "some, or give every launch a cluster of 1 x 1 x 1; see "
+              "docs/findings/updated-graphs-of-other-lengths.md"};
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ TEST(WatchedExecUpdate, Rows) {
               update.kept_kernel = "nvjet_1x1";
             },
         .rank = 1,
-        .mentions = {"graph 2", "2 kernels", "nvjet_1x1", "cluster of 1 x 1 x 1"}},
+        .mentions = {"graph 2", "2 in clusters", "nvjet_1x1", "cluster of 1 x 1 x 1"}},
        {.name = "an update of kernels in clusters that was not read",
         .change =
             [](WatchedJob& job) {
