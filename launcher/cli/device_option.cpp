@@ -121,18 +121,18 @@ launcher::Device device_for_planning(const std::string& wanted, const Surroundin
   return shared(std::move(device), sharing);
 }
 
-bool ranks_take_turns(const record::GpuSharing& sharing) {
+bool ranks_take_turns(const std::vector<std::string>& gpus, const record::GpuSharing& sharing) {
   // A process's name is cut to 15 characters.
   const auto of_service = [](const launcher::Process& process) {
     return process.command.starts_with("nvidia-cuda-mps");
   };
-  return sharing.ranks_per_gpu > 1 &&
+  return !gpus.empty() && sharing.ranks_per_gpu > 1 &&
          !std::ranges::any_of(launcher::running_processes(), of_service);
 }
 
-std::string turns_line(const record::GpuSharing& sharing) {
-  if (!ranks_take_turns(sharing)) return "";
-  return "ranks of one GPU take turns, which takes " + std::to_string(kLimitsOfTurns) +
+std::string turns_line(const std::vector<std::string>& gpus, const record::GpuSharing& sharing) {
+  if (!ranks_take_turns(gpus, sharing)) return "";
+  return "ranks of one GPU take turns, which takes " + std::to_string(kTimesOfTurns) +
          " times as long and more, because CUDA's Multi-Process Service does not run here; next: "
          "nvidia-cuda-mps-control -d, ahead of the run\n";
 }

@@ -22,13 +22,14 @@ launcher::Device device_of(const std::string& wanted, const Surroundings& surrou
 launcher::Device device_for_planning(const std::string& wanted, const Surroundings& surroundings,
                                      const record::GpuSharing& sharing = {});
 
-/// Whether ranks of one case share GPUs of this host while CUDA's Multi-Process Service does not
-/// run here: their kernels then wait for each other through turns of milliseconds.
-bool ranks_take_turns(const record::GpuSharing& sharing);
-/// How much longer they may be silent.
-inline constexpr int kLimitsOfTurns = 10;
-/// A line for who lets ranks take turns; otherwise empty.
-std::string turns_line(const record::GpuSharing& sharing);
+/// Whether ranks of one case share `gpus`, those of this host, while CUDA's Multi-Process Service
+/// does not run here: their kernels then wait for each other through turns of milliseconds. False
+/// for the GPUs of a cluster, where `gpus` is empty and nobody knows.
+bool ranks_take_turns(const std::vector<std::string>& gpus, const record::GpuSharing& sharing);
+/// How much longer their cases take, and they may be silent: docs/guide/sharing-gpus.md.
+inline constexpr int kTimesOfTurns = 10;
+/// A line that says so, if they take turns.
+std::string turns_line(const std::vector<std::string>& gpus, const record::GpuSharing& sharing);
 
 void declare_ranks_per_gpu(CLI::App& app, int& ranks_per_gpu);
 /// That option, and --cases-per-gpu.

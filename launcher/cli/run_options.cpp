@@ -133,8 +133,8 @@ launcher::RunSetup run_setup(const launcher::Device& device, const RunOptions& o
   setup.run.stack = device.stack;
   setup.run.options = recorded_options(options, surroundings);
   setup.run.options.sharing = device.sharing;
-  if (ranks_take_turns(device.sharing))
-    for (auto& [phase, limit_ms] : setup.run.options.limits_ms) limit_ms *= kLimitsOfTurns;
+  if (ranks_take_turns(device.gpus, device.sharing))
+    for (auto& [phase, limit_ms] : setup.run.options.limits_ms) limit_ms *= kTimesOfTurns;
   setup.effects = reports::check_effects(surroundings.catalogue.checks);
   setup.prestart = !options.cold;
   return setup;

@@ -93,7 +93,7 @@ void ProgressPrinter::begin(const launcher::RunSetup& setup) {
   out_ << fmt::format("run {}  profile {}  {} cases  {}\n", setup.run.run_id, setup.run.profile,
                       setup.plan.size(), record::printable(place))
        << stack_line(stack) << "\n"
-       << (setup.gpus.empty() ? "" : turns_line(sharing))
+       << turns_line(setup.gpus, sharing)
        << (tests_other_subjects(setup) ? subjects_line(stack) : "") << cost_line(setup) << "folder "
        << setup.folder.string() << "\n"
        << std::flush;

@@ -137,9 +137,10 @@ TEST_F(GpusOfOneProcess, HoldARankEachAndMoreOnceTheModeIsTheDefault) {
   EXPECT_EQ(alone.out.find(service), std::string::npos) << alone.out;
   EXPECT_NE(shared.out.find(service), std::string::npos) << shared.out;
   file("bin/graphproof-judge", "");
-  const auto replay_ms = [&](int ranks_per_gpu) {
+  const auto replay_ms = [&](int ranks_per_gpu, std::vector<std::string> gpus = {"0"}) {
     std::ostringstream out;
-    const launcher::Device device{.name = "cuda", .sharing = {.ranks_per_gpu = ranks_per_gpu}};
+    const launcher::Device device{
+        .name = "cuda", .gpus = std::move(gpus), .sharing = {.ranks_per_gpu = ranks_per_gpu}};
     const Surroundings surroundings{.catalogue = catalogue,
                                     .command_line = {"run"},
                                     .out = out,
@@ -150,6 +151,7 @@ TEST_F(GpusOfOneProcess, HoldARankEachAndMoreOnceTheModeIsTheDefault) {
   };
   EXPECT_EQ(replay_ms(1), catalogue.limits.at(record::Phase::replay));
   EXPECT_EQ(replay_ms(2), 10 * catalogue.limits.at(record::Phase::replay));
+  EXPECT_EQ(replay_ms(2, {}), catalogue.limits.at(record::Phase::replay)) << "of a cluster";
   const fs::path control = top / "nvidia-cuda-mps-control";
   fs::copy_file("/bin/sleep", control);
   const pid_t process = fork();

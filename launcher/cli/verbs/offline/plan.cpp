@@ -68,7 +68,7 @@ void print(const Planned& planned, const launcher::Device& device, bool explain,
       sharing.ranks_per_gpu > 1 ? fmt::format(" of up to {} ranks", sharing.ranks_per_gpu) : "",
       sharing.cases_per_gpu > 1 ? fmt::format(" for up to {} cases", sharing.cases_per_gpu) : "",
       planned.seed);
-  out << turns_line(sharing);
+  out << turns_line(device.gpus, sharing);
   out << fmt::format("{} raw  {} valid  {} filtered  {} negative  {} faults  {} cases planned\n",
                      plan.raw.text(), plan.valid.text(), plan.filtered.text(), plan.negative,
                      plan.faults, planned.plan.lines.size());
