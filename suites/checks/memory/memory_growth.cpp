@@ -81,11 +81,13 @@ std::optional<std::vector<const MemoryLine*>> steady(Judgement& judgement, const
 /// Whether a count may rise sometimes. Dropless experts compute as many tokens as are sent to them,
 /// and a step with more tokens than any step before makes the allocator reserve another block,
 /// which later steps reuse. PyTorch's process groups keep what they send until their stream has
-/// passed it, so that a step may find a block still in use that the step before had back. Memory
-/// that a step does not free shows in the allocated bytes.
+/// passed it, and so does the allocator with what the stream of overlapped shared experts reads, so
+/// that a step may find a block still in use that the step before had back. Memory that a step does
+/// not free shows in the allocated bytes.
 bool may_rise(const Attempt& attempt, const Quantity& what) {
   return what.name == kReserved.name &&
          (attempt.axes.text("dispatch") == "dropless" ||
+          attempt.axes.flag("shared_expert_overlap") ||
           (attempt.axes.text("comm") == "c10d" && attempt.context.world_size > 1));
 }
 

@@ -106,6 +106,28 @@ TEST(AllocatorSeries, ProcessGroupsMayTakeABlockNowAndThen) {
   EXPECT_EQ(judged("allocated", 7, 7), record::Result::fail);
 }
 
+// The allocator gives memory back when the stream of the shared experts has passed it.
+TEST(AllocatorSeries, OverlappedSharedExpertsMayTakeABlockNowAndThen) {
+  const auto judged = [&](bool overlap, const char* what, std::int64_t first, std::int64_t last) {
+    const json padded = {{"impl", "manual"},
+                         {"dp", 2},
+                         {"ep", 2},
+                         {"microbatches", 2},
+                         {"model", "moe"},
+                         {"experts", 4},
+                         {"topk", 2},
+                         {"dispatch", "drop_and_pad"},
+                         {"shared_expert", true},
+                         {"shared_expert_overlap", overlap},
+                         {"dispatcher", "alltoall"}};
+    return judge_one("D31.allocator_series", padded, rising(what, first, last)).result;
+  };
+  EXPECT_EQ(judged(true, "reserved", 7, 7), record::Result::pass);
+  EXPECT_EQ(judged(false, "reserved", 7, 7), record::Result::fail);
+  EXPECT_EQ(judged(true, "reserved", 5, 9), record::Result::fail);
+  EXPECT_EQ(judged(true, "allocated", 7, 7), record::Result::fail);
+}
+
 // The modules of a real program keep tensors as long as the last microbatch's tokens were many.
 TEST(AllocatorSeries, DroplessExpertsOfARealProgramMayKeepMoreOrLess) {
   const json dropless = {{"subject", "megatron_core"},
