@@ -52,7 +52,8 @@ std::vector<record::Context> BatchRun::conclude(std::int64_t now_ms) {
   // The case in progress answers for the end, or the last one that was run if all have ended.
   const bool all_ended = detector_.current() == finished_.size();
   const std::size_t blamed = all_ended ? detector_.as_begun().back() : detector_.current();
-  if (!finished_[blamed] && (!stopped_ || all_ended)) {
+  const bool left_as_asked = asked_in_ && !detector_.begun(blamed);
+  if (!finished_[blamed] && !left_as_asked && (!stopped_ || all_ended)) {
     finished_[blamed] = true;
     finished.push_back(last_context(blamed, now_ms));
   }

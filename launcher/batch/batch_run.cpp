@@ -128,7 +128,9 @@ void BatchRun::decide(std::int64_t now_ms) {
   }
   if (detector_.all_gone() && now_ms - detector_.last_gone_ms() > kStarterLinger_ms)
     return end(false, now_ms);
-  if (last_case_ && detector_.current() > *last_case_ && detector_.current() < finished_.size())
+  // The ranks may have begun the next case when they were asked, and no further one.
+  if (asked_in_ && detector_.current() > *asked_in_ + 1 && detector_.current() < finished_.size() &&
+      detector_.begun(detector_.current()))
     return stop(now_ms);
   if (const auto hang = detector_.overdue(now_ms)) inspect(*hang, now_ms);
 }
@@ -181,7 +183,9 @@ void BatchRun::stop(std::int64_t now_ms) {
 }
 
 void BatchRun::stop_after_case() {
-  if (!last_case_) last_case_ = detector_.current();
+  if (!ranks_ || asked_in_) return;
+  asked_in_ = detector_.current();
+  ranks_->stop_after_case();
 }
 
 std::vector<Attempt> BatchRun::not_done() const {

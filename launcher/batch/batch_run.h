@@ -102,8 +102,8 @@ class BatchRun final : public RunningBatch {
   Stage stage_ = Stage::running;
   std::optional<record::Infra> infra_;  // why the ranks never ran
   bool stopped_ = false;
-  std::optional<std::size_t> last_case_;  // the last that may run; nothing: all of them
-  std::vector<bool> finished_;            // by case: its context was handed out
+  std::optional<std::size_t> asked_in_;  // the case in which stop_after_case() was called
+  std::vector<bool> finished_;           // by case: its context was handed out
   std::int64_t started_ms_;
 };
 

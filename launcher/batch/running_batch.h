@@ -38,8 +38,8 @@ class RunningBatch {
 
   /// Ends the processes now; the case in progress gets no context.
   virtual void stop(std::int64_t now_ms) = 0;
-  /// Ends the processes when the case in progress has ended. A case that the ranks begin meanwhile
-  /// is given up.
+  /// Lets the ranks end by themselves when the case in progress has ended, or the one that they
+  /// begin at this moment. It counts like any other. Ranks that begin yet another are ended.
   virtual void stop_after_case() = 0;
 
   virtual const record::Batch& batch() const = 0;

@@ -6,7 +6,7 @@
 
 #include "launcher/backend/local_command.h"
 #include "launcher/gpu/nccl_ras.h"
-#include "reports/record/job/warm_start.h"
+#include "reports/record/job/rank_orders.h"
 #include "reports/record/text/file.h"
 
 namespace graphproof::launcher {
@@ -65,6 +65,7 @@ StartedRanks::StartedRanks(BatchRequest& request, const fs::path& batch_folder)
   job.mark = batch.mark;
   job.node_folder = node_folder_->path();
   job.shm_folder = shm_folder_->path();
+  job.environment[record::kStopVariable] = shm_folder_->path() / record::kStopFile;
   if (request.prestarted)
     job.environment[record::kGoVariable] = shm_folder_->path() / record::kGoFile;
   const Command command = local_command(job, own_environment());
@@ -115,6 +116,10 @@ void StartedRanks::allow_device() const {
 }
 
 void StartedRanks::begin() const { std::ofstream(shm_folder_->path() / record::kGoFile).flush(); }
+
+void StartedRanks::stop_after_case() const {
+  std::ofstream(shm_folder_->path() / record::kStopFile).flush();
+}
 
 std::string StartedRanks::starter_log() const {
   return record::read_text(batch_folder_ / "starter.log");

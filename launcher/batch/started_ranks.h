@@ -40,6 +40,8 @@ class StartedRanks {
   /// Prestarted ranks: they may use the device, or begin.
   void allow_device() const;
   void begin() const;
+  /// The ranks begin no other case, and end by themselves.
+  void stop_after_case() const;
 
   int starter_pid() const { return starter_->pid(); }
   /// How the starter ended; nothing while it runs.

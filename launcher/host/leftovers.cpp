@@ -9,7 +9,7 @@
 #include <system_error>
 #include <utility>
 
-#include "reports/record/job/warm_start.h"
+#include "reports/record/job/rank_orders.h"
 
 namespace graphproof::launcher {
 namespace {
@@ -205,7 +205,8 @@ record::Cleanup Leftovers::after_batch(bool remove_first) {
     if (listeners_seen_.contains(socket)) found.ports.push_back(port);
   if (!remove_first) {
     for (const std::string& name : shm_folder_.content())
-      if (!name.starts_with(record::kGoFile)) found.shm.push_back(name);
+      if (!name.starts_with(record::kGoFile) && name != record::kStopFile)
+        found.shm.push_back(name);
     for (const std::string& name : node_folder_.content())
       if (name != "heartbeat" && !name.starts_with("flight-")) found.files.push_back(name);
   }

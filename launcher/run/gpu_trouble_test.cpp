@@ -153,6 +153,24 @@ TEST_F(GpuTroubleTest, ACaseOfMoreRanksThanGpusRunsBesideOthersToo) {
   EXPECT_EQ(lease_of(result.cases[2].record), "0,1");
 }
 
+TEST_F(GpuTroubleTest, NoProcessIsKilledWhileItsCaseSharesAGpu) {
+  // The cases behind the first one fail in their batch alone. When the second is judged, the third
+  // runs: it is killed and begins anew as the first of a batch, or it ends and fails.
+  std::vector<record::PlanLine> plan;
+  for (int number = 1; number <= 4; ++number)
+    plan.push_back(fake_line(number, 1, "leak replay 0 2"));
+  gpus(1);
+  const auto alone = go_well(plan);
+  EXPECT_EQ(verdict(alone, 1), "fail.isolation") << alone.cases[1].record.reason;
+  EXPECT_EQ(verdict(alone, 2), "pass") << alone.cases[2].record.reason;
+  setup.run.options.sharing.cases_per_gpu = 2;
+  const auto shared = go_well(plan);
+  EXPECT_EQ(verdict(shared, 1), "fail.isolation") << shared.cases[1].record.reason;
+  EXPECT_EQ(verdict(shared, 2), "fail.isolation") << shared.cases[2].record.reason;
+  EXPECT_EQ(verdict(shared, 3), "pass")
+      << "no other case may begin in these processes: " << shared.cases[3].record.reason;
+}
+
 TEST_F(GpuTroubleTest, AGpuThatIsIllTwiceIsNotLeasedAgain) {
   std::vector<record::PlanLine> plan;
   for (int number = 1; number <= 8; ++number)

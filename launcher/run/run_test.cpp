@@ -5,6 +5,7 @@
 #include <fstream>
 #include <set>
 
+#include "launcher/batch/attempt_folder.h"
 #include "launcher/host/listeners.h"
 #include "reports/analysis/divergence.h"
 
@@ -468,6 +469,10 @@ TEST_F(LauncherRunTest, AnInterruptLetsTheCaseEndAndWritesEverything) {
   EXPECT_EQ(result.cases.size(), plan.size());
   EXPECT_EQ(result.cases.back().record.verdict.text(), "not_run");
   EXPECT_EQ(marked(), std::vector<std::string>{});
+  std::size_t begun = 0;
+  for (const record::PlanLine& one : plan)
+    begun += fs::exists(folder / attempt_folder(one.id, 1) / record::evidence_file_name(0));
+  EXPECT_EQ(begun, records.size()) << "a case was begun that did not end";
 }
 
 }  // namespace

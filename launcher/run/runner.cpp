@@ -338,7 +338,7 @@ void Runner::case_judged(const JudgePool::Judged& judged, std::int64_t now_ms) {
       input, decision.outcome, setup_.run.run_id, attempt_folder(context.case_id, context.attempt));
   if (decision.end_batch)
     for (const auto& batch : running_)
-      if (batch->batch().batch == context.batch) batch->stop(now_ms);
+      if (batch->batch().batch == context.batch) end_batch(*batch, now_ms);
   recorder_.keep(record, decision.verdict_stands());
   if (decision.verdict_stands()) {
     histories_.erase(line.id);
@@ -359,6 +359,13 @@ void Runner::case_judged(const JudgePool::Judged& judged, std::int64_t now_ms) {
     searches_.add(batch, record);
   }
   judging_.erase(place);
+}
+
+void Runner::end_batch(RunningBatch& batch, std::int64_t now_ms) {
+  // Its ranks have begun the next case by now. Under CUDA's Multi-Process Service, killing a
+  // process while its kernels run may end all others on the same GPU.
+  if (setup_.run.options.sharing.cases_per_gpu > 1) return batch.stop_after_case();
+  batch.stop(now_ms);
 }
 
 RunStanding Runner::standing(const record::PlanLine& line, const record::Context& context) const {

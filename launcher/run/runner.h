@@ -68,6 +68,8 @@ class Runner {
   void case_judged(const JudgePool::Judged& judged, std::int64_t now_ms);
   RunStanding standing(const record::PlanLine& line, const record::Context& context) const;
   void run_again(const JudgedAttempt& attempt, const CaseDecision& decision);
+  /// No further case runs in these processes.
+  void end_batch(RunningBatch& batch, std::int64_t now_ms);
 
   void end_run(const RunEnd& end);
   void disk_full(const std::string& why);

@@ -36,7 +36,7 @@
 #include "reports/record/job/batch.h"
 #include "reports/record/job/context.h"
 #include "reports/record/job/heartbeat.h"
-#include "reports/record/job/warm_start.h"
+#include "reports/record/job/rank_orders.h"
 #include "reports/record/run/checks.h"
 #include "reports/record/run/run.h"
 #include "reports/record/text/file.h"
@@ -98,7 +98,10 @@ class FakeRank {
     if (script_.behaviour == "second_first" && batch_.cases.size() > 1)
       std::rotate(batch_.cases.begin(), batch_.cases.begin() + 1, batch_.cases.begin() + 2);
     int cases = 0;
-    for (const record::BatchCase& one : batch_.cases) run_case(one, ++cases);
+    for (const record::BatchCase& one : batch_.cases) {
+      if (cases > 0 && stops_ahead_of(cases)) break;
+      run_case(one, ++cases);
+    }
     beat({.event = "bye"});
     if (mine("die_late")) raise(SIGSEGV);
     return 0;
@@ -107,6 +110,19 @@ class FakeRank {
  private:
   bool mine(const char* behaviour) const {
     return script_.behaviour == behaviour && script_.rank == rank_;
+  }
+
+  /// Rank 0 looks whether the launcher wants no other case to begin, and tells the others.
+  bool stops_ahead_of(int number) const {
+    const fs::path told = fs::path(batch_.store) / ("ahead-of-" + std::to_string(number));
+    if (rank_ == 0) {
+      const char* stop = std::getenv(record::kStopVariable);
+      fs::create_directories(batch_.store);
+      record::write_atomically(told, stop != nullptr && fs::exists(stop) ? "stop" : "go",
+                               record::Survives::kill);
+    }
+    while (!fs::exists(told)) usleep(1000);
+    return record::read_text(told) == "stop";
   }
 
   void beat(record::Heartbeat line) const {

@@ -25,6 +25,7 @@ from graphproof.message import Error, UsageError
 EXIT_DONE, EXIT_USAGE, EXIT_OWN_FAULT, EXIT_CASE_FAILED = 0, 2, 6, 10
 USAGE = "usage: python -m graphproof.rank --batch FILE"
 GO_VARIABLE, DEVICE_SUFFIX = "GRAPHPROOF_GO", ".device"
+STOP_VARIABLE = "GRAPHPROOF_STOP"
 GO_DEADLINE_S, GO_POLL_S = 2 * 3600.0, 0.001
 # Variables of libraries, unless the user has set them.
 SETTINGS = {
@@ -106,6 +107,8 @@ class BatchRun:
             self.heartbeat.ready()
             wait_for_go(go)
         for number, listed in enumerate(self.batch.cases):
+            if number > 0 and self._asked_to_stop():
+                break
             if not self._run_case(listed, last=number + 1 == len(self.batch.cases)):
                 self._end_after_failure()
         for unused in self.new_processes.values():
@@ -113,6 +116,16 @@ class BatchRun:
         self.world.leave_group()
         self.heartbeat.bye()
         return EXIT_DONE
+
+    def _asked_to_stop(self) -> bool:
+        """Whether the launcher wants no other case to begin: the same answer on all ranks, which
+        wait for each other here."""
+        file = os.environ.get(STOP_VARIABLE, "")
+        if not file:
+            return False
+        seen = self.world.exchange("next case", str(int(os.path.exists(file))),
+                                   self.world.patience_s)
+        return seen[0] != "0"
 
     def _run_case(self, listed: BatchCase, last: bool) -> bool:
         """Whether the case ran to its end."""

@@ -208,6 +208,14 @@ class Refusals(Judged):
             self.assertRegex(message, "the ranks' configurations differ; got SHA-256 of the batch "
                                       "file: rank 0 .*, rank 1 ")
 
+    def test_when_asked_to_stop_the_ranks_end_together_ahead_of_the_next_case(self):
+        batch = self.batch(("impl=none", "impl=none"), world_size=2)
+        with tempfile.NamedTemporaryFile() as stop:
+            self.assertEqual(batch.run({"GRAPHPROOF_STOP": stop.name}), [0, 0])
+        for rank in range(2):
+            self.assertTrue(batch.lines(batch.ids[0], "end", rank)[0]["complete"])
+            self.assertEqual(batch.lines(batch.ids[1], "start", rank), [])
+
     def test_an_early_exit_that_a_case_asks_for_is_planted(self):
         batch = self.batch(("impl=none",))
         self.assertEqual(batch.run({"GRAPHPROOF_EXIT": "eager,0"}), [12])

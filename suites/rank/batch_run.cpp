@@ -7,12 +7,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
+#include <utility>
 
 #include "fixtures/process/heartbeat_writer.h"
 #include "fixtures/process/rank_log.h"
 #include "fixtures/tensors/torch.h"
 #include "matrix/catalogue/catalogue.h"
-#include "reports/record/job/warm_start.h"
+#include "reports/record/job/rank_orders.h"
 #include "reports/record/text/file.h"
 #include "suites/arms/arms.h"
 #include "suites/arms/derivative.h"
@@ -360,8 +361,10 @@ int run_batch(const RankProgram& program, const fixtures::Rank& place,
   std::size_t left = static_cast<std::size_t>(
       std::count_if(cases.begin(), cases.end(),
                     [](const ValidatedCase& validated) { return !validated.refusal; }));
+  bool first = true;
   for (const ValidatedCase& validated : cases) {
     if (validated.refusal) continue;
+    if (!std::exchange(first, false) && process.asked_to_stop()) break;
     if (!run_case(context, validated, --left == 0)) end_after_failure(context);
   }
   process.finish();

@@ -1,6 +1,8 @@
 #include "suites/rank/rank_process.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <filesystem>
 
 #include "fixtures/comm/transport/file_world.h"
 #include "fixtures/comm/transport/mpi.h"
@@ -8,6 +10,7 @@
 #include "fixtures/comm/transport/vote.h"
 #include "fixtures/process/fault.h"
 #include "fixtures/tensors/torch.h"
+#include "reports/record/job/rank_orders.h"
 #include "reports/record/text/message.h"
 #include "suites/rank/configuration_agreement.h"
 
@@ -103,6 +106,13 @@ void RankProcess::start() {
 
 std::vector<int> RankProcess::vote(std::string_view boundary, int code) {
   return comm::vote(*world_, boundary, code, code == 0 ? patience_ : patience_ / kFailedShare);
+}
+
+bool RankProcess::asked_to_stop() {
+  const char* const file = std::getenv(record::kStopVariable);
+  if (file == nullptr || *file == '\0') return false;
+  const int seen = std::filesystem::exists(file) ? 1 : 0;
+  return comm::vote(*world_, "next case", seen, patience_).front() != 0;
 }
 
 milliseconds RankProcess::limit(record::Phase phase) const {

@@ -37,6 +37,9 @@ class RankProcess {
   comm::World* world() { return world_.get(); }
   std::vector<int> vote(std::string_view boundary, int code);
   std::chrono::milliseconds limit(record::Phase phase) const;
+  /// Whether the launcher wants no other case to begin (reports/record/job/rank_orders.h): the same
+  /// answer on all ranks, which wait for each other here.
+  bool asked_to_stop();
 
   /// Destroys the communicators, then the world, as far as they exist.
   void finish();

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "reports/record/job/rank_orders.h"
 #include "suites/testing/batch_of_cases.h"
 
 namespace graphproof::suites {
@@ -137,6 +138,18 @@ TEST_F(RankProgram, FailedCaptureEndsTheProcessAfterItsEvidenceIsWhole) {
   EXPECT_FALSE(evidence.of<record::EndLine>().front().complete);
   EXPECT_FALSE(fs::exists(batch.attempt_folder(batch.batch().cases.back().id)))
       << "the next case needs a fresh process";
+}
+
+TEST_F(RankProgram, WhenAskedToStopTheRanksEndTogetherAheadOfTheNextCase) {
+  const BatchOfCases batch(catalogue_, "stopped",
+                           {named("impl=manual,tp=2,microbatches=2"), named("tp=2")});
+  const fs::path stop = batch.attempt_folder("stop");
+  fs::create_directories(stop);
+  setenv(record::kStopVariable, stop.c_str(), 1);
+  EXPECT_EQ(batch.run(), 0);
+  unsetenv(record::kStopVariable);
+  expect_required_checks_pass(batch, batch.batch().cases.front());
+  EXPECT_FALSE(fs::exists(batch.attempt_folder(batch.batch().cases.back().id)));
 }
 
 // The loss of the last stage is not finite, and the first stage waits for its gradients.

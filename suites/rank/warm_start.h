@@ -1,5 +1,5 @@
 // A warm start: the launcher starts this process while another case still runs, and this process
-// waits for files that the launcher writes (reports/record/job/warm_start.h). It loads its
+// waits for files that the launcher writes (reports/record/job/rank_orders.h). It loads its
 // libraries at once. It makes the device, MPI, the transports and the first case's communicators
 // only when it may use the device, because the other case measures the GPU until then.
 #pragma once
