@@ -109,6 +109,19 @@ class Measured(unittest.TestCase):
                 self.assertLess(bound, 0.01)
                 self.assertEqual(abs(measured - set_to) <= bound, set_to == used)
 
+    def test_a_large_parameter_in_bf16_shows_it_by_fewer_of_its_elements(self):
+        torch.manual_seed(5)
+        parameter = torch.nn.Parameter((0.02 * torch.randn(2048, 1024)).bfloat16())
+        optimizer = torch.optim.SGD([parameter], lr=0.1)
+        for used in (0.1, 0.095):
+            set_rate(optimizer, used)
+            parameter.grad = (0.0002 * torch.randn(2048, 1024)).bfloat16()
+            before = parameter.detach().clone()
+            optimizer.step()
+            measured, bound = effective_rate(optimizer, before, 0.1, 1)
+            self.assertLess(bound, 0.005)
+            self.assertEqual(abs(measured - 0.1) <= bound, used == 0.1, (measured, bound))
+
     def test_chained_optimizers_are_measured_as_one(self):
         torch.manual_seed(3)
         small, large = (torch.nn.Parameter(torch.randn(n, 8)) for n in (4, 64))

@@ -1,4 +1,4 @@
-"""Digests, comparison and poison of tensors, against the values of the C++ rank program."""
+"""Digests, comparison and poison of tensors."""
 
 import math
 import unittest
@@ -6,7 +6,7 @@ import unittest
 import torch
 
 from graphproof.comparison import compare
-from graphproof.digest import LEAST_KEPT_WORDS, Hash64, digest, digest_of
+from graphproof.digest import Hash64, digest, digest_of
 from graphproof.poison import canary_words, poison
 
 
@@ -18,10 +18,11 @@ def hex_of(*texts) -> str:
 
 
 class Digest(unittest.TestCase):
-    def test_the_hash_is_that_of_the_cpp_rank_program(self):
-        # The values of fixtures/tensors/hash_test.cpp.
-        self.assertEqual(hex_of(), "9ca066f1a4ab2eea")
-        self.assertEqual(hex_of("graphproof"), "dfbd1ca2693c7c68")
+    def test_the_hash_depends_on_every_item_and_on_the_borders_between_them(self):
+        # The first 8 bytes of the SHA-256 of nothing.
+        self.assertEqual(hex_of(), "e3b0c44298fc1c14")
+        texts = [(), ("",), ("ab", "c"), ("a", "bc"), ("abc",), ("abd",), ("c", "ab")]
+        self.assertEqual(len({hex_of(*one) for one in texts}), len(texts))
 
     def test_the_bytes_of_a_tensor_hash_as_bytes_at_every_length(self):
         for size in (0, 1, 7, 8, 9, 31, 1024 + 3):
@@ -31,19 +32,14 @@ class Digest(unittest.TestCase):
             by_tensor.add_tensor_bytes(tensor)
             self.assertEqual(by_tensor.hex(), by_bytes.hex(), size)
 
-    def test_words_that_were_hashed_before_hash_alike_after_any_others(self):
-        size = 8 * LEAST_KEPT_WORDS + 3
-        tensor = torch.randint(0, 256, (size,), dtype=torch.uint8)
-        changed = tensor.clone()
-        changed[8 * LEAST_KEPT_WORDS - 1] ^= 1  # in the last word
-        for prefix in ("", "p", "", "p"):
-            for one in (tensor, changed, tensor):
-                by_bytes, by_tensor = Hash64(), Hash64()
-                for hash64, add in ((by_bytes, lambda: by_bytes.add_bytes(bytes(one.tolist()))),
-                                    (by_tensor, lambda: by_tensor.add_tensor_bytes(one))):
-                    hash64.add_text(prefix)
-                    add()
-                self.assertEqual(by_tensor.hex(), by_bytes.hex(), prefix)
+    def test_every_byte_of_a_large_tensor_counts(self):
+        tensor = torch.zeros(1 << 20, dtype=torch.uint8)
+        digests = {digest_of(tensor)}
+        for place in (0, 12345, (1 << 20) - 1):
+            changed = tensor.clone()
+            changed[place] = 1
+            digests.add(digest_of(changed))
+        self.assertEqual(len(digests), 4)
 
     def test_name_type_shape_and_bytes_count_and_the_layout_in_memory_does_not(self):
         x = torch.arange(6.0).view(2, 3)
@@ -54,8 +50,8 @@ class Digest(unittest.TestCase):
         self.assertEqual(base, digest([("x", x.t().contiguous().t())]))
         self.assertEqual(digest_of(x), digest_of(x.view(6)))
 
-    def test_an_expected_value_of_the_cpp_rank_program(self):
-        # In order: name, at::toString(type), dimensions, sizes, bytes.
+    def test_the_order_is_that_of_the_cpp_rank_program(self):
+        # Name, at::toString(type), dimensions, sizes, bytes.
         hash64 = Hash64()
         for add in (lambda: hash64.add_text("x"), lambda: hash64.add_text("BFloat16"),
                     lambda: hash64.add_number(1), lambda: hash64.add_number(2),
