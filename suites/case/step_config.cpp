@@ -458,8 +458,8 @@ StepConfig single_rank(const StepConfig& parallel) {
   }
   // In the second step roundings in 16 bits move the bias of a mamba layer's time step, whose
   // gradient nearly cancels, as far as a defect may (seen on the simulated device with four
-  // layers).
-  if (single.model.hybrid && parallel.model.distributed_optimizer) {
+  // layers). With weights in fp8 they do so in the first step, for all parameters of a mamba layer.
+  if (single.model.hybrid && (parallel.model.distributed_optimizer || parallel.model.fp8_weights)) {
     single.model.precision = workloads::Precision::fp32;
     single.model.autocast = false;
   }
