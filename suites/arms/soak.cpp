@@ -35,7 +35,8 @@ class SoakInputs {
     const at::Device device = parts.device.torch_device();
     if (config.shape_buckets > 0)
       lengths_ = workloads::length_schedule(config.model.seq_length, config.shape_buckets,
-                                            config.engine.warmup_steps);
+                                            config.engine.warmup_steps,
+                                            workloads::length_unit(config.layout));
     const std::int64_t count = lengths_ ? std::ssize(lengths_->steps) : kInputs;
     for (std::int64_t step = 0; step < count; ++step)
       batches_.push_back(
@@ -160,9 +161,10 @@ class SoakJob {
     if (buckets_) {
       buckets_->step(batch, learning_rate, inputs_.longest(config.model, place));
     } else if (inputs_.lengths()) {
-      engine_->step(workloads::padded(batch, inputs_.padded_to(config.model, place),
-                                      /*filler=*/config.model.vocab - 1, step_->faults()),
-                    learning_rate);
+      const workloads::Batch padded =
+          workloads::padded(batch, inputs_.padded_to(config.model, place),
+                            /*filler=*/config.model.vocab - 1, step_->faults());
+      engine_->step(workloads::own_part(padded, config.layout), learning_rate);
     } else {
       engine_->step(batch, learning_rate);
     }

@@ -73,8 +73,8 @@ void ShapeBuckets::step(const workloads::Batch& batch, double learning_rate, std
   const std::optional<std::int64_t> bucket = bucket_of(longest);
   latest_ = {
       .length = bucket.value_or(longest), .replayed = false, .captured = false, .evicted = {}};
-  const workloads::Batch ready =
-      workloads::padded(batch, latest_.length, /*filler=*/0, step_.faults());
+  const workloads::Batch ready = workloads::own_part(
+      workloads::padded(batch, latest_.length, /*filler=*/0, step_.faults()), step_.layout());
   if (!bucket) return step_eagerly(ready, learning_rate);
   Resident* resident = find(latest_.length);
   if (!resident && uses_[latest_.length] < config_.warmup_steps) {

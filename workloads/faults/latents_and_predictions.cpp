@@ -124,7 +124,7 @@ class PredictionGradientLate final : public PredictionFault {
 /// The labels are shifted on the host, so a graph holds those of the step before its capture.
 class PredictionLabelsFrozen final : public Planted {
  public:
-  void predicted(at::Tensor& labels, at::Tensor&) override {
+  void predicted(at::Tensor& labels, at::Tensor&, at::Tensor&) override {
     if (recording())
       labels = kept_;
     else
@@ -138,7 +138,7 @@ class PredictionLabelsFrozen final : public Planted {
 /// Predictions look ahead within the whole sequence, across the borders of documents.
 class PredictedAcrossDocuments final : public Planted {
  public:
-  void predicted(at::Tensor&, at::Tensor& documents) override {
+  void predicted(at::Tensor&, at::Tensor& documents, at::Tensor&) override {
     if (documents.defined()) documents = documents.clamp_max(0);
   }
 };
@@ -147,7 +147,7 @@ class PredictedAcrossDocuments final : public Planted {
 /// holds those of the step before its capture.
 class PredictedDocumentsFrozen final : public Planted {
  public:
-  void predicted(at::Tensor&, at::Tensor& documents) override {
+  void predicted(at::Tensor&, at::Tensor& documents, at::Tensor&) override {
     if (recording())
       documents = kept_;
     else if (documents.defined())
@@ -156,6 +156,14 @@ class PredictedDocumentsFrozen final : public Planted {
 
  private:
   at::Tensor kept_;
+};
+
+/// Predictions look ahead to the end of a bucket, padding included.
+class PredictedIntoPadding final : public Planted {
+ public:
+  void predicted(at::Tensor&, at::Tensor&, at::Tensor& weights) override {
+    if (weights.defined()) weights = at::ones_like(weights);
+  }
 };
 
 /// The losses of the prediction layers are added up instead of averaged.
@@ -174,6 +182,9 @@ std::shared_ptr<FaultHooks> rotary_keys_frozen_in_exchange() {
 }
 std::shared_ptr<FaultHooks> latent_norm_of_another_layer() {
   return std::make_shared<NormOfAnotherLayer>();
+}
+std::shared_ptr<FaultHooks> predictions_into_padding() {
+  return std::make_shared<PredictedIntoPadding>();
 }
 std::shared_ptr<FaultHooks> prediction_layer_not_captured() {
   return std::make_shared<PredictionNotCaptured>();

@@ -102,7 +102,10 @@ at::Tensor Dropout::mask(at::IntArrayRef sizes, const at::TensorOptions& options
   DropoutPlace drawn_as = place;
   faults_.dropout_mask(mask, drawn_as, sizes, options, config_.dropout);
   if (!mask.defined()) mask = drawn_mask(sizes, options, drawn_as);
-  running_.write(by_place_[index_of(place)], mask);
+  // Of a shorter sequence (lengths.h) the front of the rows is written.
+  at::Tensor rows = by_place_[index_of(place)];
+  for (std::int64_t d = 0; d < mask.dim(); ++d) rows = rows.narrow(d + 1, 0, mask.size(d));
+  running_.write(rows, mask);
   return mask;
 }
 

@@ -35,15 +35,25 @@ AttentionTables::AttentionTables(const ModelConfig& config, const Layout& layout
   if (!config.rotates()) return;
   positions = faults.rotary_positions(positions, layout);
   const at::Tensor exponent = at::arange(0, width, 2, at::kDouble) / static_cast<double>(width);
-  if (config.packed) positions = at::arange(config.seq_length, at::kLong);
-  const at::Tensor angle = at::outer(positions.to(at::kDouble), at::pow(kRotaryBase, -exponent));
-  const at::Tensor both = at::cat({angle, angle}, 1).to(wide_type(type)).view({-1, 1, 1, width});
-  cosine = at::cos(both).to(type).to(device);
-  sine = at::cat({-at::sin(both).narrow(3, 0, width / 2),
-                  at::sin(both).narrow(3, width / 2, width / 2)},
-                 3)
-             .to(type)
-             .to(device);
+  const auto angles = [&](const at::Tensor& of) {
+    const at::Tensor angle = at::outer(of.to(at::kDouble), at::pow(kRotaryBase, -exponent));
+    return at::cat({angle, angle}, 1).to(wide_type(type)).view({-1, 1, 1, width});
+  };
+  const auto cosines = [&](const at::Tensor& both) { return at::cos(both).to(type).to(device); };
+  const auto sines = [&](const at::Tensor& both) {
+    return at::cat({-at::sin(both).narrow(3, 0, width / 2),
+                    at::sin(both).narrow(3, width / 2, width / 2)},
+                   3)
+        .to(type)
+        .to(device);
+  };
+  const at::Tensor in_order = at::arange(config.seq_length, at::kLong);
+  const at::Tensor own_angles = angles(config.packed ? in_order : positions);
+  cosine = cosines(own_angles);
+  sine = sines(own_angles);
+  if (layout.cp == 1 || config.packed) return;
+  cosine_of_all = cosines(angles(in_order));
+  sine_of_all = sines(angles(in_order));
 }
 
 Attention::Attention(Parameters& parameters, const ModelConfig& config, const Layout& layout,
@@ -283,16 +293,16 @@ at::Tensor Attention::attend_to_latents(const at::Tensor& x, const ForwardPass& 
 at::Tensor Attention::gathered(const at::Tensor& own) const {
   const at::Tensor all = comm::all_gather(own, layout_.cp_group)
                              .view({layout_.cp, own.size(0), own.size(1), own.size(2)});
-  return all.transpose(0, 1).reshape({own.size(0), config_.seq_length, own.size(2)});
+  return all.transpose(0, 1).reshape({own.size(0), layout_.cp * own.size(1), own.size(2)});
 }
 
 /// own [B*G/T, S, E + D]: the keys and values of this rank; `sent` is what travels of them.
 at::Tensor Attention::ring_attention(const at::Tensor& query, const at::Tensor& own,
                                      const at::Tensor& sent, const at::Tensor& mask,
                                      const ForwardPass& pass, DropoutPlace place) const {
-  const std::int64_t length = layout_.own_length(config_);
-  const at::Tensor kept =
-      pass.dropout.mask({query.size(0), query.size(1), config_.seq_length}, query.options(), place);
+  const std::int64_t length = own.size(1);
+  const at::Tensor kept = pass.dropout.mask({query.size(0), query.size(1), layout_.cp * length},
+                                            query.options(), place);
   at::Tensor piece = own, context;
   // fp32: [B*G/T, R*S, D], and the logarithms of the sums of exponentials [B*G/T, R*S, 1].
   std::vector<at::Tensor> contexts, sums;
@@ -326,10 +336,11 @@ at::Tensor Attention::values_of(const at::Tensor& both) const {
 
 double Attention::scale() const { return 1.0 / std::sqrt(static_cast<double>(width_)); }
 
-/// For sequences of `length` tokens. Shorter sequences than the model's occur only on a rank that
-/// has whole sequences (lengths.h).
+/// For sequences of which this rank has `length` tokens; steps may be shorter than the model's
+/// sequences (lengths.h).
 AttentionInputs Attention::inputs_up_to(std::int64_t length) const {
   if (length == layout_.own_length(config_)) return {tables_.causal, tables_.cosine, tables_.sine};
+  if (layout_.cp > 1) return inputs_of_parts(length);
   const at::Tensor causal = tables_.causal.unflatten(1, {heads_of_group_, -1})
                                 .narrow(2, 0, length)
                                 .narrow(3, 0, length)
@@ -338,6 +349,24 @@ AttentionInputs Attention::inputs_up_to(std::int64_t length) const {
   return {.mask = causal,
           .cosine = rotary ? tables_.cosine.narrow(0, 0, length) : at::Tensor(),
           .sine = rotary ? tables_.sine.narrow(0, 0, length) : at::Tensor()};
+}
+
+/// The same for a context parallel rank. Its places depend on the length, so its tables are made of
+/// those of whole sequences, on the device, as a capture may contain it.
+AttentionInputs Attention::inputs_of_parts(std::int64_t length) const {
+  const at::Tensor all = at::arange(layout_.cp * length, tables_.causal.options().dtype(at::kLong));
+  std::vector<at::Tensor> by_rank;
+  for (int rank = 0; rank < layout_.cp; ++rank)
+    by_rank.push_back(rows_of_rank(all, layout_.cp, rank));
+  const at::Tensor own = by_rank[static_cast<std::size_t>(layout_.cp_rank)];
+  const at::Tensor later = at::cat(by_rank).unsqueeze(0).gt(own.unsqueeze(1));
+  const bool rotary = config_.rotates();
+  return {.mask = at::zeros(later.sizes(), tables_.causal.options())
+                      .masked_fill(later, AttentionTables::kMasked)
+                      .repeat({heads_of_group_, 1})
+                      .unsqueeze(0),
+          .cosine = rotary ? tables_.cosine_of_all.index_select(0, own) : at::Tensor(),
+          .sine = rotary ? tables_.sine_of_all.index_select(0, own) : at::Tensor()};
 }
 
 /// documents [B, A].

@@ -57,6 +57,9 @@ struct AttentionTables {
   /// x * cosine + (x with its halves swapped) * sine.
   at::Tensor cosine, sine;
   at::Tensor causal;  // [1, R*S, A] of the model's type: 0 or kMasked; keys rank by rank
+  /// Only for context parallel ranks, whose steps may be shorter than the model's sequences:
+  /// `cosine` and `sine` of all positions in order, [A, 1, 1, W].
+  at::Tensor cosine_of_all, sine_of_all;
   /// Only for packed sequences. [S] and [A] int64: the positions of this rank's tokens and of the
   /// keys; [S, A] bool: the keys that `causal` does not mask.
   at::Tensor own, all, upto;
@@ -112,6 +115,7 @@ class Attention {
   double scale() const;
 
   AttentionInputs inputs_up_to(std::int64_t length) const;
+  AttentionInputs inputs_of_parts(std::int64_t length) const;
   AttentionInputs inputs_within(const at::Tensor& documents) const;
   at::Tensor rotate(const at::Tensor& x, const AttentionInputs& inputs) const;
 

@@ -7,6 +7,16 @@
 
 namespace graphproof::workloads {
 
+namespace {
+
+/// The first `length` rows and columns of `table`.
+at::Tensor square(const at::Tensor& table, std::int64_t length) {
+  if (length == table.size(0)) return table;
+  return table.narrow(0, 0, length).narrow(1, 0, length);
+}
+
+}  // namespace
+
 MambaTables::MambaTables(const ModelConfig& config, at::Device device) {
   if (!config.hybrid) return;
   const at::ScalarType type = wide_type(scalar_type(config.precision));
@@ -138,9 +148,11 @@ at::Tensor Mamba::scan(const at::Tensor& mixed, const at::Tensor& steps,
   const at::Tensor write = direction(0), read = direction(kState);
   const at::Tensor step = steps.permute({0, 2, 3, 1});  // [B, G', R, A]
   const at::Tensor decays = step * at::exp(of_head(decay_)).unsqueeze(2);
-  const at::Tensor passed = at::mm(decays.reshape({heads, length}),
-                                   tables_.upto);  // [B*G'*R, A]: sums up to and with each step
-  at::Tensor hidden = tables_.later;
+  // The tables are for sequences of the model's length, and serve shorter ones (lengths.h).
+  const at::Tensor passed =
+      at::mm(decays.reshape({heads, length}),
+             square(tables_.upto, length));  // [B*G'*R, A]: sums up to and with each step
+  at::Tensor hidden = square(tables_.later, length);
   if (apart)
     hidden = (hidden + apart->to(hidden.scalar_type()) * MambaTables::kHidden)
                  .unsqueeze(1)

@@ -74,7 +74,7 @@ at::Tensor Gpt::after_layers(const at::Tensor& x, const at::Tensor& labels,
                         const at::Tensor& of_weights) {
             return loss_of(predicted, of_labels, of_weights, pass);
           }};
-  return loss + prediction_->loss(hidden, labels, shared, pass);
+  return loss + prediction_->loss(hidden, labels, weights, shared, pass);
 }
 
 /// hidden [N/P, H], after a norm. Returns [] fp32 as forward().

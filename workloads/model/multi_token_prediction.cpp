@@ -1,5 +1,6 @@
 #include "workloads/model/multi_token_prediction.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -66,24 +67,47 @@ MultiTokenPrediction::MultiTokenPrediction(Parameters& parameters, const ModelCo
 }
 
 at::Tensor MultiTokenPrediction::loss(const at::Tensor& hidden, const at::Tensor& labels,
-                                      const Shared& shared, const ForwardPass& pass) const {
-  at::Tensor all = of_all_ranks(labels), documents = pass.documents;
-  pass.faults.predicted(all, documents);
+                                      const at::Tensor& weights, const Shared& shared,
+                                      const ForwardPass& pass) const {
+  at::Tensor all = of_all_ranks(labels), documents = pass.documents, counted = weights;
+  pass.faults.predicted(all, documents, counted);
   at::Tensor x = hidden, sum;
   std::int64_t ahead = 0;
   for (const Depth& depth : depths_) {
-    const at::Tensor embedded = shared.embed(all.index_select(1, depth.tokens));
+    const at::Tensor embedded =
+        shared.embed(all.index_select(1, places(depth.tokens, labels.size(1))));
     const at::Tensor both =
         at::cat({depth.embedding_norm.forward(embedded), depth.hidden_norm.forward(x)}, 1);
     x = depth.final_norm.forward(
         run_layers(depth.layer, depth.projection.forward(both, pass), pass, recompute_));
     ++ahead;
-    const at::Tensor one =
-        shared.loss(x, all.index_select(1, depth.labels),
-                    documents.defined() ? weights_within(documents, ahead) : depth.weights);
+    const at::Tensor one = shared.loss(x, all.index_select(1, places(depth.labels, labels.size(1))),
+                                       documents.defined() ? weights_within(documents, ahead)
+                                       : counted.defined() ? weights_up_to_padding(counted, ahead)
+                                                           : depth.weights);
     sum = sum.defined() ? sum + one : one;
   }
   return sum * factor_;
+}
+
+/// `of_whole_sequence` [S] are places in a sequence of the model's length. The same for one of
+/// `length` tokens, behind whose end there is nothing to take. Shorter sequences than the model's
+/// occur only on a rank that has whole sequences (lengths.h), where places are positions.
+at::Tensor MultiTokenPrediction::places(const at::Tensor& of_whole_sequence,
+                                        std::int64_t length) const {
+  if (length == of_whole_sequence.size(0)) return of_whole_sequence;
+  return of_whole_sequence.narrow(0, 0, length).clamp_max(length - 1);
+}
+
+/// weights [B, S] of the next tokens, 0 for padding. As weights_ahead(), of the positions that have
+/// a token that far ahead which is no padding. Without any, all are 0.
+at::Tensor MultiTokenPrediction::weights_up_to_padding(const at::Tensor& weights,
+                                                       std::int64_t ahead) const {
+  const std::int64_t predicted = std::max<std::int64_t>(0, weights.size(1) - ahead);
+  at::Tensor counted = at::zeros_like(weights);
+  counted.narrow(1, 0, predicted)
+      .copy_(weights.narrow(1, weights.size(1) - predicted, predicted).gt(0));
+  return counted / counted.sum().clamp_min(1);
 }
 
 /// documents [B, A]. As weights_ahead(), of the positions whose document has a token that far

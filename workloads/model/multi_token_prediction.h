@@ -53,9 +53,10 @@ class MultiTokenPrediction {
   MultiTokenPrediction& operator=(const MultiTokenPrediction&) = delete;
 
   /// hidden [N/P, H], the output of the final norm; labels [B, S] int64, the next token of each
-  /// position. Returns [] fp32: the mean of the layers' losses times their factor.
-  at::Tensor loss(const at::Tensor& hidden, const at::Tensor& labels, const Shared& shared,
-                  const ForwardPass& pass) const;
+  /// position; weights [B, S] fp32 of the labels, 0 for padding, or undefined if all count alike.
+  /// Returns [] fp32: the mean of the layers' losses times their factor.
+  at::Tensor loss(const at::Tensor& hidden, const at::Tensor& labels, const at::Tensor& weights,
+                  const Shared& shared, const ForwardPass& pass) const;
 
  private:
   /// One layer of prediction.
@@ -70,6 +71,8 @@ class MultiTokenPrediction {
     at::Tensor weights;  // [B, S] fp32, unless sequences are packed
   };
   at::Tensor of_all_ranks(const at::Tensor& labels) const;
+  at::Tensor places(const at::Tensor& of_whole_sequence, std::int64_t length) const;
+  at::Tensor weights_up_to_padding(const at::Tensor& weights, std::int64_t ahead) const;
   at::Tensor weights_within(const at::Tensor& documents, std::int64_t ahead) const;
 
   Layout layout_;

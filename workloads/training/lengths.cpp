@@ -3,6 +3,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "workloads/layers/context_parallel.h"
 #include "workloads/parameters/draw.h"
 
 namespace graphproof::workloads {
@@ -10,16 +11,18 @@ namespace {
 
 constexpr std::int64_t kShortest = 2;  // tokens: a token and its label
 
+/// The shortest sequence, in units.
+std::int64_t shortest_of(std::int64_t unit) { return (kShortest + unit - 1) / unit; }
+
 /// The longest microbatch of a step. The steps of a bucket cycle through all lengths that no
 /// smaller bucket holds.
 std::int64_t length_of(const LengthSchedule& schedule, std::int64_t seq_length, std::int64_t step) {
-  const auto& buckets = schedule.buckets;
   const std::optional<std::int64_t> bucket = schedule.steps.at(static_cast<std::size_t>(step));
-  const std::int64_t end = bucket.value_or(seq_length);
-  std::int64_t below = kShortest - 1;
-  for (const std::int64_t length : buckets)
-    if (length < end) below = length;
-  return end - step % (end - below);
+  const std::int64_t unit = schedule.unit, end = bucket.value_or(seq_length) / unit;
+  std::int64_t below = shortest_of(unit) - 1;
+  for (const std::int64_t length : schedule.buckets)
+    if (length / unit < end) below = length / unit;
+  return (end - step % (end - below)) * unit;
 }
 
 at::Tensor padded_or_cut(const at::Tensor& tensor, std::int64_t length, double value) {
@@ -28,16 +31,20 @@ at::Tensor padded_or_cut(const at::Tensor& tensor, std::int64_t length, double v
 
 }  // namespace
 
+std::int64_t length_unit(const Layout& layout) {
+  return (layout.cp > 1 ? 2 * layout.cp : 1) * layout.sequence_parts();
+}
+
 LengthSchedule length_schedule(std::int64_t seq_length, std::int64_t bound,
-                               std::int64_t warmup_steps) {
-  LengthSchedule schedule;
+                               std::int64_t warmup_steps, std::int64_t unit) {
+  LengthSchedule schedule{.unit = unit, .buckets = {}, .steps = {}};
   for (std::int64_t piece = 1; piece <= bound + 1; ++piece)
-    schedule.buckets.push_back(seq_length * piece / (bound + 2));
-  if (schedule.buckets.front() < kShortest)
+    schedule.buckets.push_back(seq_length / unit * piece / (bound + 2) * unit);
+  if (schedule.buckets.front() < shortest_of(unit) * unit)
     throw std::invalid_argument(
         "shape buckets: got seq_length = " + std::to_string(seq_length) + " for " +
         std::to_string(bound + 1) + " buckets; want at least " +
-        std::to_string(kShortest * (bound + 2)) +
+        std::to_string(shortest_of(unit) * unit * (bound + 2)) +
         "; why: each needs a length of its own; next: change seq_length or shape_buckets");
   const auto uses = [&](std::size_t bucket, std::int64_t count) {
     schedule.steps.insert(schedule.steps.end(), static_cast<std::size_t>(count),
@@ -64,13 +71,19 @@ Batch make_uneven_batch(const ModelConfig& config, const Layout& layout,
                         const LengthSchedule& schedule, std::uint64_t seed, std::int64_t step,
                         at::Device device) {
   const std::int64_t longest = length_of(schedule, config.seq_length, step);
-  const Batch even = make_batch(config, layout, seed, step, device);
+  Layout whole = layout;
+  whole.cp = 1;
+  whole.cp_rank = 0;
+  const Batch even = make_batch(config, whole, seed, step, device);
+  const std::int64_t unit = schedule.unit, shortest = shortest_of(unit);
   Batch batch;
   for (std::int64_t m = 0; m < config.microbatches; ++m) {
     const std::int64_t number = layout.dp_rank * config.microbatches + m;
     const Draw draw(seed, "length." + std::to_string(step) + "." + std::to_string(number));
-    const std::int64_t length =
-        number == 0 ? longest : kShortest + draw.below(longest - kShortest + 1, 0);
+    // The last one of each rank is shorter where it can be, so that every rank has padding.
+    const std::int64_t others = longest / unit - shortest,
+                       choices = m + 1 == config.microbatches && others > 0 ? others : others + 1,
+                       length = number == 0 ? longest : (shortest + draw.below(choices, 0)) * unit;
     const auto index = static_cast<std::size_t>(m);
     batch.tokens.push_back(even.tokens[index].narrow(1, 0, length).contiguous());
     batch.labels.push_back(even.labels[index].narrow(1, 0, length).contiguous());
@@ -91,6 +104,22 @@ Batch padded(const Batch& batch, std::int64_t length, std::int64_t filler,
     result.weights.push_back(faults.padded_weights(padded_or_cut(weights, length, 0)));
   }
   return result;
+}
+
+Batch own_part(const Batch& batch, const Layout& layout) {
+  if (layout.cp == 1) return batch;
+  const auto own = [&](const at::Tensor& whole) {  // [B, S]
+    return rows_of_rank(whole.transpose(0, 1), layout.cp, layout.cp_rank)
+        .transpose(0, 1)
+        .contiguous();
+  };
+  Batch part;
+  for (std::size_t m = 0; m < batch.tokens.size(); ++m) {
+    part.tokens.push_back(own(batch.tokens[m]));
+    part.labels.push_back(own(batch.labels[m]));
+    part.weights.push_back(own(batch.weights[m]) * layout.cp);
+  }
+  return part;
 }
 
 }  // namespace graphproof::workloads

@@ -83,6 +83,37 @@ TEST(Lengths, AreThoseOfTheStepOnEveryRankAndNoMicrobatchIsLonger) {
   }
 }
 
+TEST(Lengths, AreWhatTheRanksCanSplitAndEveryRankHasAShorterMicrobatch) {
+  const Layout layout{.tp = 2, .sequence_parallel = true, .cp = 2};
+  EXPECT_EQ(length_unit(layout), 8);
+  EXPECT_EQ(length_unit({.tp = 2}), 1);
+  const ModelConfig config{.vocab = 64, .seq_length = 64, .microbatches = 2};
+  const LengthSchedule schedule = length_schedule(config.seq_length, 1, 0, length_unit(layout));
+  EXPECT_EQ(schedule.buckets, (std::vector<std::int64_t>{16, 40}));
+  for (std::int64_t step = 0; step < static_cast<std::int64_t>(schedule.steps.size()); ++step) {
+    const std::int64_t longest = longest_of(config, schedule, step);
+    EXPECT_EQ(longest % 8, 0);
+    for (int rank = 0; rank < 2; ++rank) {
+      const Batch batch =
+          make_uneven_batch(config, {.dp = 2, .dp_rank = rank}, schedule, 1, step, at::kCPU);
+      for (const at::Tensor& tokens : batch.tokens) EXPECT_EQ(tokens.size(1) % 8, 0);
+      EXPECT_TRUE(longest == 8 || batch.tokens[1].size(1) < longest) << "step " << step;
+    }
+  }
+}
+
+TEST(Lengths, ARankRunsItsPartOfAPaddedSequence) {
+  const LengthSchedule schedule = length_schedule(kUneven.seq_length, 1, 0, 4);
+  const Batch whole =
+      padded(make_uneven_batch(kUneven, {}, schedule, 1, 0, at::kCPU), 12, 9, *sound);
+  const Batch first = own_part(whole, {.cp = 2, .cp_rank = 0}),
+              second = own_part(whole, {.cp = 2, .cp_rank = 1});
+  const auto part = [&](std::int64_t chunk) { return whole.tokens[0].narrow(1, 3 * chunk, 3); };
+  EXPECT_TRUE(at::equal(first.tokens[0], at::cat({part(0), part(3)}, 1)));
+  EXPECT_TRUE(at::equal(second.tokens[0], at::cat({part(1), part(2)}, 1)));
+  EXPECT_NEAR((first.weights[0].sum() + second.weights[0].sum()).item<float>(), 2, 1e-6);
+}
+
 TEST(Lengths, PaddingWeighsNothingAndALongerMicrobatchIsCut) {
   const LengthSchedule schedule = length_schedule(kUneven.seq_length, 2, 1);
   const Batch batch = make_uneven_batch(kUneven, {}, schedule, 1, 2, at::kCPU);

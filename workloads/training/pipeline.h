@@ -31,8 +31,8 @@ class StageTransfers {
   /// All transfers are [N/P, H] in the type of activations. Under sequence parallelism each tensor
   /// parallel rank transfers its part of the sequence over its own edges.
   StageTransfers(const Layout& layout, const ModelConfig& config, at::TensorOptions options)
-      : sizes_{config.microbatch_size * layout.own_length(config) / layout.sequence_parts(),
-               config.hidden},
+      : layout_(layout),
+        hidden_(config.hidden),
         options_(options),
         microbatches_(config.microbatches) {}
 
@@ -41,11 +41,12 @@ class StageTransfers {
     const at::NoGradGuard no_grad;
     comm::send(x.detach().contiguous(), tag(transfer), comm::edge_name(transfer.from, transfer.to));
   }
-  /// Returns a new tensor [N/P, H] without autograd history. REQUIRES: this rank is on stage
-  /// transfer.to.
-  at::Tensor receive(const order::Transfer& transfer) const {
+  /// Returns a new tensor [N/P, H] without autograd history. `tokens` [B, S] are those of the
+  /// microbatch of the transfer: a step's microbatches may have lengths of their own. REQUIRES:
+  /// this rank is on stage transfer.to.
+  at::Tensor receive(const order::Transfer& transfer, const at::Tensor& tokens) const {
     const at::NoGradGuard no_grad;
-    at::Tensor out = at::empty(sizes_, options_);
+    at::Tensor out = at::empty({tokens.numel() / layout_.sequence_parts(), hidden_}, options_);
     comm::receive_into(out, tag(transfer), comm::edge_name(transfer.from, transfer.to));
     return out;
   }
@@ -58,7 +59,8 @@ class StageTransfers {
     return 2 * (work.chunk * microbatches_ + work.microbatch) + (work.forward ? 0 : 1);
   }
 
-  std::vector<std::int64_t> sizes_;
+  Layout layout_;
+  std::int64_t hidden_;
   at::TensorOptions options_;
   std::int64_t microbatches_;
 };

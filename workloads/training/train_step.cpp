@@ -269,6 +269,10 @@ struct TrainStep::State {
   void leave_fp8(Fp8Scaling::Direction direction, const order::Work& work);
   Outstanding forward(const Batch& batch, const order::Work& work, at::Tensor received);
   at::Tensor backward(const order::Work& work, const Outstanding& done, const at::Tensor& gradient);
+  at::Tensor receive(const Batch& batch, const order::Transfer& transfer) const {
+    return transfers.receive(
+        transfer, batch.tokens.at(static_cast<std::size_t>(transfer.consumer.microbatch)));
+  }
   void run_microbatches(const Batch& batch);
   /// The forward of a chunk in pieces, layer by layer (layer_pass.h).
   struct PassInPieces {
@@ -463,7 +467,7 @@ void TrainStep::State::run_microbatches(const Batch& batch) {
       if (transfer.from == layout.pp_rank)
         transfers.send(transfer, made);
       else
-        arrived[transfer.consumer] = transfers.receive(transfer);
+        arrived[transfer.consumer] = receive(batch, transfer);
     }
     running.reset();
   }
@@ -562,7 +566,7 @@ void TrainStep::State::run_layer_by_layer(const Batch& batch) {
       if (transfer.from == layout.pp_rank)
         transfers.send(transfer, transfer.consumer.forward ? made.output : made.gradient);
       else
-        arrived[transfer.consumer] = transfers.receive(transfer);
+        arrived[transfer.consumer] = receive(batch, transfer);
     }
     running.reset();
   }
@@ -588,7 +592,7 @@ void TrainStep::State::run_forwards(const Batch& batch) {
       if (transfer.from == layout.pp_rank)
         transfers.send(transfer, made);
       else
-        arrived[transfer.consumer] = transfers.receive(transfer);
+        arrived[transfer.consumer] = receive(batch, transfer);
     }
   }
 }

@@ -10,10 +10,13 @@ std::string text_of(const Lengths& lengths) {
 }
 
 Lengths buckets_of(const Axes& axes) {
-  const std::int64_t bound = axes.integer("shape_buckets"), length = axes.integer("seq_length");
+  const std::int64_t bound = axes.integer("shape_buckets"), length = axes.integer("seq_length"),
+                     cp = axes.integer("cp"),
+                     unit = (cp > 1 ? 2 * cp : 1) *
+                            (axes.flag("sequence_parallel") ? axes.integer("tp") : 1);
   Lengths buckets;
   for (std::int64_t piece = 1; piece <= bound + 1; ++piece)
-    buckets.push_back(length * piece / (bound + 2));
+    buckets.push_back(length / unit * piece / (bound + 2) * unit);
   return buckets;
 }
 

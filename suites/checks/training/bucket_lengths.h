@@ -16,7 +16,8 @@ using Lengths = std::vector<std::int64_t>;
 std::string text_of(const Lengths& lengths);
 
 /// The lengths that steps are padded to. With N = `shape_buckets` the sequence is divided into N +
-/// 2 equal pieces, and these are the ends of all pieces but the last.
+/// 2 equal pieces, and these are the ends of all pieces but the last, rounded down to what the
+/// ranks can split: into two parts each by context parallelism, and by sequence parallelism.
 Lengths buckets_of(const Axes& axes);
 
 inline constexpr ArmPair kInLockstep{"buckets", "buckets_eager", "buckets_graph"};

@@ -216,8 +216,10 @@ class FaultHooks {
 
   /// The labels [B, A] int64 of all tokens of a microbatch, rank by rank, of which multi-token
   /// prediction takes those that are further ahead, and its documents [B, A] int64, within which it
-  /// does; undefined unless sequences are packed.
-  virtual void predicted(at::Tensor& /*labels*/, at::Tensor& /*documents*/) {}
+  /// does; undefined unless sequences are packed. The weights [B, S] fp32 of this rank's labels are
+  /// 0 for padding, up to which it does; undefined if there can be none.
+  virtual void predicted(at::Tensor& /*labels*/, at::Tensor& /*documents*/,
+                         at::Tensor& /*weights*/) {}
 
   // ---- gradients, optimizer, checkpoint
 
