@@ -266,6 +266,7 @@ class FakeRank {
     }
     if (mine("garbage")) {
       // Some of the garbage has no end of line, which would swallow the last heartbeats of others.
+      wait_for_others();
       sleep(1);
       for (int line = 0; line < 300; ++line) {
         const std::string text = line % 2 == 0 ? "{\"rank\": 99}\n" : std::string(5000, 'x');
@@ -301,6 +302,17 @@ class FakeRank {
       setsid();
       usleep(300000);  // ended before the launcher counts it as left behind
       _exit(0);
+    }
+  }
+
+  /// Until the evidence of all other ranks has its end. Their heartbeats follow it.
+  void wait_for_others() const {
+    for (int other = 0; other < batch_.world_size; ++other) {
+      const fs::path file =
+          fs::path(batch_.cases.front().evidence_folder) / record::evidence_file_name(other);
+      while (other != rank_ && !(fs::exists(file) && record::read_text(file).find(
+                                                         "\"kind\":\"end\"") != std::string::npos))
+        usleep(1000);
     }
   }
 

@@ -6,7 +6,6 @@
 #include "workloads/config/precision.h"
 
 namespace graphproof::workloads {
-
 namespace {
 
 /// The first `length` rows and columns of `table`.
