@@ -2,6 +2,7 @@
 // a rank can go wrong ends in its own verdict, with every record kept and no process left.
 #include "launcher/testing/run_of_fakes.h"
 
+#include <algorithm>
 #include <fstream>
 #include <set>
 
@@ -442,38 +443,49 @@ TEST_F(LauncherRunTest, AJudgeThatDiesLeavesNoPass) {
   EXPECT_EQ(verdict(go(plan), 0), "fail.silent");
 }
 
-std::vector<record::PlanLine> slow_plan() {
-  std::vector<record::PlanLine> plan;
-  for (int i = 0; i < 40; ++i) plan.push_back(line(i, 1, "slow replay 0"));
-  return plan;
+struct InterruptTest : LauncherRunTest {
+  /// Interrupts a run of forty cases after its first record. Returns how many records it leaves,
+  /// which all pass, and no process does.
+  std::size_t records_after_interrupt(const std::string& script) {
+    setup.plan.clear();
+    for (int i = 0; i < 40; ++i) setup.plan.push_back(line(i, 1, script));
+    Background background([this] { return run(setup, {}); });
+    for (int look = 0; look < 1000; ++look) {
+      std::error_code absent;
+      if (fs::exists(folder / "journal.jsonl", absent) &&
+          fs::file_size(folder / "journal.jsonl", absent) > 0)
+        break;
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    background.send(SIGINT);
+    EXPECT_EQ(background.wait(), record::value(record::ExitCode::interrupted));
+    const auto records = record::read_journal(folder / "journal.jsonl").records;
+    EXPECT_GE(records.size(), 2u);
+    EXPECT_LT(records.size(), setup.plan.size());
+    for (const record::Record& record : records)
+      EXPECT_EQ(record.verdict.text(), "pass") << record.reason;
+    const auto result = read_run(folder);
+    EXPECT_EQ(result.ending, reports::Ending::interrupted);
+    EXPECT_EQ(result.cases.size(), setup.plan.size());
+    EXPECT_EQ(result.cases.back().record.verdict.text(), "not_run");
+    EXPECT_EQ(marked(), std::vector<std::string>{});
+    return records.size();
+  }
+  std::size_t begun() const {
+    return static_cast<std::size_t>(std::ranges::count_if(setup.plan, [this](const auto& one) {
+      return fs::exists(folder / attempt_folder(one.id, 1) / record::evidence_file_name(0));
+    }));
+  }
+};
+
+TEST_F(InterruptTest, LetsTheCaseEndAndWritesEverything) {
+  const std::size_t records = records_after_interrupt("slow replay 0");
+  EXPECT_EQ(begun(), records) << "a case was begun that did not end";
 }
 
-TEST_F(LauncherRunTest, AnInterruptLetsTheCaseEndAndWritesEverything) {
-  const auto plan = setup.plan = slow_plan();
-  Background background([this] { return run(setup, {}); });
-  for (int look = 0; look < 1000; ++look) {
-    std::error_code absent;
-    if (fs::exists(folder / "journal.jsonl", absent) &&
-        fs::file_size(folder / "journal.jsonl", absent) > 0)
-      break;
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  background.send(SIGINT);
-  EXPECT_EQ(background.wait(), record::value(record::ExitCode::interrupted));
-  const auto records = record::read_journal(folder / "journal.jsonl").records;
-  EXPECT_GE(records.size(), 2u);
-  EXPECT_LT(records.size(), plan.size());
-  for (const record::Record& record : records)
-    EXPECT_EQ(record.verdict.text(), "pass") << record.reason;
-  const auto result = read_run(folder);
-  EXPECT_EQ(result.ending, reports::Ending::interrupted);
-  EXPECT_EQ(result.cases.size(), plan.size());
-  EXPECT_EQ(result.cases.back().record.verdict.text(), "not_run");
-  EXPECT_EQ(marked(), std::vector<std::string>{});
-  std::size_t begun = 0;
-  for (const record::PlanLine& one : plan)
-    begun += fs::exists(folder / attempt_folder(one.id, 1) / record::evidence_file_name(0));
-  EXPECT_EQ(begun, records.size()) << "a case was begun that did not end";
+TEST_F(InterruptTest, EndsRanksThatGoOnWithOtherCases) {
+  const std::size_t records = records_after_interrupt("heedless replay 0");
+  EXPECT_GT(begun(), records) << "ranks that go on were not ended in a case";
 }
 
 }  // namespace

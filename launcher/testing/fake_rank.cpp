@@ -118,8 +118,8 @@ class FakeRank {
     if (rank_ == 0) {
       const char* stop = std::getenv(record::kStopVariable);
       fs::create_directories(batch_.store);
-      record::write_atomically(told, stop != nullptr && fs::exists(stop) ? "stop" : "go",
-                               record::Survives::kill);
+      const bool stops = stop != nullptr && fs::exists(stop) && !mine("heedless");
+      record::write_atomically(told, stops ? "stop" : "go", record::Survives::kill);
     }
     while (!fs::exists(told)) usleep(1000);
     return record::read_text(told) == "stop";
@@ -187,7 +187,8 @@ class FakeRank {
         (script_.only_case == 0 || script_.only_case == count))
       std::this_thread::sleep_for(std::chrono::seconds(20));
     if (mine("slower")) std::this_thread::sleep_for(std::chrono::seconds(3));
-    if (mine("slow") || mine("on_gpu")) std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    if (mine("slow") || mine("heedless") || mine("on_gpu"))
+      std::this_thread::sleep_for(std::chrono::milliseconds(300));
     beat(one, "case_end");
   }
 

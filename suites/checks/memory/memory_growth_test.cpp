@@ -78,12 +78,18 @@ auto rising(const char* what, std::int64_t first, std::int64_t last) {
   };
 }
 
+/// The axes of a model with experts over two ranks, and those of `more`.
+json experts(const json& more) {
+  json axes = {{"dp", 2},      {"ep", 2},   {"microbatches", 2},       {"model", "moe"},
+               {"experts", 4}, {"topk", 2}, {"dispatcher", "alltoall"}};
+  axes.update(more);
+  return axes;
+}
+
 // One more block at step 7, and at 8, of steps 4 to 10.
 TEST(AllocatorSeries, DroplessExpertsMayTakeABlockNowAndThen) {
-  const json dropless = {
-      {"impl", "local"},        {"modules", {"attn"}},     {"dp", 2},      {"ep", 2},
-      {"microbatches", 2},      {"model", "moe"},          {"experts", 4}, {"topk", 2},
-      {"dispatch", "dropless"}, {"dispatcher", "alltoall"}};
+  const json dropless =
+      experts({{"impl", "local"}, {"modules", {"attn"}}, {"dispatch", "dropless"}});
   const auto judged = [&](const json& axes, const char* what, std::int64_t first,
                           std::int64_t last) {
     return judge_one("D31.allocator_series", axes, rising(what, first, last)).result;
@@ -109,17 +115,10 @@ TEST(AllocatorSeries, ProcessGroupsMayTakeABlockNowAndThen) {
 // The allocator gives memory back when the stream of the shared experts has passed it.
 TEST(AllocatorSeries, OverlappedSharedExpertsMayTakeABlockNowAndThen) {
   const auto judged = [&](bool overlap, const char* what, std::int64_t first, std::int64_t last) {
-    const json padded = {{"impl", "manual"},
-                         {"dp", 2},
-                         {"ep", 2},
-                         {"microbatches", 2},
-                         {"model", "moe"},
-                         {"experts", 4},
-                         {"topk", 2},
-                         {"dispatch", "drop_and_pad"},
-                         {"shared_expert", true},
-                         {"shared_expert_overlap", overlap},
-                         {"dispatcher", "alltoall"}};
+    const json padded = experts({{"impl", "manual"},
+                                 {"dispatch", "drop_and_pad"},
+                                 {"shared_expert", true},
+                                 {"shared_expert_overlap", overlap}});
     return judge_one("D31.allocator_series", padded, rising(what, first, last)).result;
   };
   EXPECT_EQ(judged(true, "reserved", 7, 7), record::Result::pass);
@@ -130,20 +129,13 @@ TEST(AllocatorSeries, OverlappedSharedExpertsMayTakeABlockNowAndThen) {
 
 // The modules of a real program keep tensors as long as the last microbatch's tokens were many.
 TEST(AllocatorSeries, DroplessExpertsOfARealProgramMayKeepMoreOrLess) {
-  const json dropless = {{"subject", "megatron_core"},
-                         {"impl", "transformer_engine"},
-                         {"layer_spec", "transformer_engine"},
-                         {"modules", {"attn"}},
-                         {"comm", "c10d"},
-                         {"dp", 2},
-                         {"ep", 2},
-                         {"microbatches", 2},
-                         {"model", "moe"},
-                         {"experts", 4},
-                         {"topk", 2},
-                         {"precision", "bf16"},
-                         {"dispatch", "dropless"},
-                         {"dispatcher", "alltoall"}};
+  const json dropless = experts({{"subject", "megatron_core"},
+                                 {"impl", "transformer_engine"},
+                                 {"layer_spec", "transformer_engine"},
+                                 {"modules", {"attn"}},
+                                 {"comm", "c10d"},
+                                 {"precision", "bf16"},
+                                 {"dispatch", "dropless"}});
   // 512 bytes more after one step, or from one step on.
   const auto judged = [&](std::int64_t first, std::int64_t last) {
     return judge_one("D31.allocator_series", dropless,

@@ -9,8 +9,8 @@ namespace graphproof::checks::d48 {
 
 using record::BucketLine;
 
-/// Each step of changing length equals the eager step, whose padding has other tokens. Both arms of
-/// the free run are equal at its end.
+/// Each step of changing length equals the eager step, whose padding has other tokens unless parts
+/// are recomputed (suites/arms/shape_buckets.cpp). Both arms of the free run are equal at its end.
 record::CheckResult shape_buckets(Judgement& judgement, const Attempt& attempt) {
   if (!judgement.has_replays()) return judgement.result("", "");
   for (const RankFiles& files : attempt.ranks) {
@@ -26,7 +26,7 @@ record::CheckResult shape_buckets(Judgement& judgement, const Attempt& attempt) 
   }
   return judgement.result(
       concat("equal in lockstep and in a free run on ", attempt.ranks.size(), " ranks"),
-      "eager's bytes, with any tokens in the padding and after any evictions");
+      "eager's bytes, after any evictions");
 }
 
 }  // namespace graphproof::checks::d48
