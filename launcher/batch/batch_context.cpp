@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "launcher/batch/batch_run.h"
+#include "reports/record/job/rank_exit.h"
 #include "reports/record/text/file.h"
 
 namespace graphproof::launcher {
@@ -52,8 +53,12 @@ std::vector<record::Context> BatchRun::conclude(std::int64_t now_ms) {
   // The case in progress answers for the end, or the last one that was run if all have ended.
   const bool all_ended = detector_.current() == finished_.size();
   const std::size_t blamed = all_ended ? detector_.as_begun().back() : detector_.current();
-  const bool left_as_asked = asked_in_ && !detector_.begun(blamed);
-  if (!finished_[blamed] && !left_as_asked && (!stopped_ || all_ended)) {
+  // No rank begins another case once it was asked to end, or once the case before has failed.
+  const auto ended_by = ranks_ ? culprit() : std::nullopt;
+  const bool last_has_failed = !detector_.as_begun().empty() && ended_by &&
+                               ended_by->exit == record::Exit{"exited", record::kExitCaseFailed};
+  const bool left = (asked_in_ || last_has_failed) && !detector_.begun(blamed);
+  if (!finished_[blamed] && !left && (!stopped_ || all_ended)) {
     finished_[blamed] = true;
     finished.push_back(last_context(blamed, now_ms));
   }
@@ -61,10 +66,8 @@ std::vector<record::Context> BatchRun::conclude(std::int64_t now_ms) {
 }
 
 record::Context BatchRun::last_context(std::size_t index, std::int64_t now_ms) {
-  const std::optional<Exit> starter = end_->by_itself ? ranks_->starter_exit() : std::nullopt;
-  std::optional<Culprit> culprit;
-  if (!inspection_ && !stopped_)
-    culprit = launcher::culprit(detector_, read_starter_log(ranks_->starter_log()), starter);
+  const std::optional<Exit> starter = starter_exit();
+  const std::optional<Culprit> culprit = this->culprit();
   // The time that it took to look at a hang and to end it is not the case's.
   record::Context last = context(index, inspection_ ? inspection_->since_ms() : now_ms);
   for (record::RankContext& rank : last.ranks)
@@ -86,6 +89,16 @@ record::Context BatchRun::last_context(std::size_t index, std::int64_t now_ms) {
                           progress.ended ? record::Phase::teardown_process : progress.phase};
   }
   return last;
+}
+
+std::optional<Exit> BatchRun::starter_exit() const {
+  return end_->by_itself ? ranks_->starter_exit() : std::nullopt;
+}
+
+/// Nothing if the launcher ended the batch.
+std::optional<Culprit> BatchRun::culprit() const {
+  if (inspection_ || stopped_) return std::nullopt;
+  return launcher::culprit(detector_, read_starter_log(ranks_->starter_log()), starter_exit());
 }
 
 void BatchRun::hand_out(const std::vector<BetweenCases::Finished>& cases, std::int64_t now_ms,

@@ -75,6 +75,9 @@ class BatchRun final : public RunningBatch {
   void free_gpus(std::int64_t now_ms);
   std::vector<record::Context> conclude(std::int64_t now_ms);
   record::Context last_context(std::size_t index, std::int64_t now_ms);
+  /// How the starter ended, if it ended without being asked to.
+  std::optional<Exit> starter_exit() const;
+  std::optional<Culprit> culprit() const;
 
   void hand_out(const std::vector<BetweenCases::Finished>& cases, std::int64_t now_ms,
                 std::vector<record::Context>& finished);

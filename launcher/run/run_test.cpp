@@ -323,6 +323,19 @@ TEST_F(LauncherRunTest, WhatFailsOnlyInABatchIsAnIsolationFailureAndTheRestGoesO
   EXPECT_NE(verdict(result, 2), "not_run");
 }
 
+TEST_F(LauncherRunTest, RanksThatEndBecauseTheirCaseHasFailedBlameNoOther) {
+  const char* script = "fails capture 0 1";  // the first case of every batch
+  setenv("GRAPHPROOF_FAKE_VERDICT_AFTER_MS", "2500", 1);
+  go({line(1, 2, script), line(2, 2, script)});
+  unsetenv("GRAPHPROOF_FAKE_VERDICT_AFTER_MS");
+  const auto journal = record::read_journal(folder / "journal.jsonl").records;
+  EXPECT_EQ(journal.size(), 4u) << "each in a batch, and alone";
+  for (const record::Record& record : journal) {
+    EXPECT_TRUE(record.verdict.text().starts_with("fail.")) << record.verdict.text();
+    EXPECT_EQ(record.reason.find("before its first phase"), std::string::npos) << record.reason;
+  }
+}
+
 TEST_F(LauncherRunTest, CasesThatTheRanksRefuseBeforeTheirTurnHoldUpNoOther) {
   const char* script = "second_first none 0";
   const auto result = go({line(1, 2, script), line(2, 2, script), line(3, 2, script)});

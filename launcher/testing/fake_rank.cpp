@@ -36,6 +36,7 @@
 #include "reports/record/job/batch.h"
 #include "reports/record/job/context.h"
 #include "reports/record/job/heartbeat.h"
+#include "reports/record/job/rank_exit.h"
 #include "reports/record/job/rank_orders.h"
 #include "reports/record/run/checks.h"
 #include "reports/record/run/run.h"
@@ -162,6 +163,9 @@ class FakeRank {
       if (script_.phase == record::name(phase) &&
           (script_.only_case == 0 || script_.only_case == count))
         misbehave();
+      if (script_.behaviour == "fails" && script_.phase == record::name(phase) &&
+          script_.only_case == count)
+        fail(one, phase, evidence);
       // A rank that stops holds up the others at their next collective.
       if (script_.behaviour == "hang" && script_.phase == record::name(phase)) sleep_for_ever();
       evidence.write(record::PhaseLine{.phase = phase, .arm = line.arm, .ms = 0.1});
@@ -190,6 +194,16 @@ class FakeRank {
     if (mine("slow") || mine("heedless") || mine("on_gpu"))
       std::this_thread::sleep_for(std::chrono::milliseconds(300));
     beat(one, "case_end");
+  }
+
+  /// As every rank of a case in which one met an error.
+  [[noreturn]] void fail(const record::BatchCase& one, Phase phase,
+                         record::EvidenceWriter& evidence) {
+    evidence.end(false, phase, now_ms());
+    beat(one, "case_end");
+    wait_for_others();
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // their last heartbeats
+    _exit(record::kExitCaseFailed);
   }
 
   void look_for_divergence(const record::BatchCase& one, record::EvidenceWriter& evidence) {
@@ -414,6 +428,9 @@ class FakeRank {
 };
 
 void judge(const fs::path& folder) {
+  // Of a busy machine: the ranks of a failed case are gone before its verdict is known.
+  if (const char* after_ms = std::getenv("GRAPHPROOF_FAKE_VERDICT_AFTER_MS"))
+    std::this_thread::sleep_for(std::chrono::milliseconds(std::atoi(after_ms)));
   const record::Context context =
       record::context_from(record::read_json(folder / "context.json"), folder);
   record::Checks checks{.case_id = context.case_id,

@@ -9,6 +9,7 @@
 
 #include "fixtures/device/device.h"
 #include "fixtures/process/rank.h"
+#include "reports/record/job/rank_exit.h"
 
 namespace graphproof::suites {
 
@@ -17,8 +18,7 @@ namespace graphproof::suites {
 inline constexpr int kExitDone = 0;
 inline constexpr int kExitUsage = 2;     // an error in the batch file or command line
 inline constexpr int kExitOwnFault = 6;  // this program failed outside any case
-inline constexpr int kExitCaseFailed =
-    10;  // a case did not run to its end; its evidence has the reason
+using record::kExitCaseFailed;
 inline constexpr int kExitOverrun = 11;  // a teardown step did not return
 
 /// The device library that this program is linked with.
