@@ -122,6 +122,35 @@ TEST(LayerByLayer, LossesAndGradientsOfInterleavedStagesAreThoseOfTheScheduleWit
     });
 }
 
+/// The same with a mamba layer ahead of each expert layer, a layer that predicts at the end, whose
+/// embedding gets three additions in a backward, and parts of every kind that are recomputed.
+ModelConfig with_all_kinds(ModelConfig config) {
+  config.hybrid = config.tied_embeddings = config.overlap_grad_reduce = true;
+  config.layers = 4;
+  config.mtp_num_layers = 1;
+  config.dropout = 0.1;
+  using workloads::RecomputedPart;
+  config.recompute.parts = {RecomputedPart::core_attn, RecomputedPart::attention_norm,
+                            RecomputedPart::mlp_norm, RecomputedPart::moe_act,
+                            RecomputedPart::shared_experts};
+  return config;
+}
+
+TEST(LayerByLayer, MambaLayersPredictionsAndRecomputedPartsAreThoseOfTheScheduleWithoutOverlap) {
+  for (const ModelConfig& config : two_ways()) {
+    ranks->for_each_expert_layout([&](const Layout& layout) {
+      if (layout.tp * layout.cp <= config.kv_groups)
+        expect_equals_plain_schedule(with_all_kinds(config), layout);
+    });
+    ranks->for_each_expert_pipeline_layout(2, [&](const Layout& layout) {
+      ModelConfig staged = with_all_kinds(config);
+      staged.layers = 2 * layout.pp * layout.vpp;
+      staged.microbatches = 4;
+      expect_equals_plain_schedule(staged, layout);
+    });
+  }
+}
+
 std::vector<std::int64_t> executed(workloads::TrainStep& step) {
   for (const NamedTensor& tensor : step.ledgers())
     if (tensor.name == "schedule") {
@@ -178,6 +207,26 @@ TEST(LayerByLayer, GraphsOfEveryCutReplayBitForBit) {
       EXPECT_EQ(twins.witness.canaries, 0) << name;
       EXPECT_TRUE(twins.witness.moved_tensors.empty()) << name;
       EXPECT_TRUE(twins.witness.changed_by.empty()) << name;
+      twins.graph->drop_graphs();
+    });
+}
+
+TEST(LayerByLayer, GraphsOfAllKindsOfLayersReplayBitForBit) {
+  for (const ModelConfig& of : two_ways())
+    ranks->for_each_expert_layout([&](const Layout& layout) {
+      if (layout.ep != layout.dp || layout.tp * layout.cp > of.kv_groups) return;
+      const ModelConfig config = with_all_kinds(of);
+      TwinSteps twins(config, layout,
+                      {.impl = "transformer_engine",
+                       .modules = {ModuleKind::mamba, ModuleKind::moe_router},
+                       .warmup_steps = 1});
+      for (std::int64_t i = 0; i < 3; ++i)
+        EXPECT_EQ(difference(twins.step(i)), "") << way(config) << " step " << i;
+      // Two mamba layers, two with experts, and the one that predicts.
+      const std::int64_t graphs = 2 * 5 + (config.delay_wgrad ? 3 : 0);
+      EXPECT_EQ(twins.graph->counters().graphs, graphs * config.microbatches) << way(config);
+      EXPECT_EQ(twins.graph->counters().out_of_order, 0) << way(config);
+      EXPECT_TRUE(twins.witness.changed_by.empty()) << way(config);
       twins.graph->drop_graphs();
     });
 }

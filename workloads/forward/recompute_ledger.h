@@ -31,7 +31,7 @@ class RecomputeLedger {
   }
 
   /// The work enqueued from now on belongs to `microbatch`.
-  void begin(std::int64_t microbatch) {
+  void begin(std::int64_t microbatch) const {
     if (!parts_.empty()) running_.begin(microbatch);
   }
   /// Records one run of `part` in `layer` (index in the whole model) with result `output` [any]

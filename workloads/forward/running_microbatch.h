@@ -18,9 +18,10 @@ class RunningMicrobatch {
         running_(at::zeros({microbatches}, all_.options().dtype(at::kBool))) {}
 
   /// The work enqueued from now on belongs to `microbatch`.
-  void begin(std::int64_t microbatch) {
+  void begin(std::int64_t microbatch) const {
     const at::NoGradGuard no_grad;
-    at::eq_out(running_, all_, microbatch);
+    at::Tensor running = running_;
+    at::eq_out(running, all_, microbatch);
   }
 
   /// rows [M, ...], row [...] of the same type. Copies `row` to the row of the running microbatch.

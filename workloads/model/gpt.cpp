@@ -1,5 +1,8 @@
 #include "workloads/model/gpt.h"
 
+#include <memory>
+#include <utility>
+
 namespace graphproof::workloads {
 namespace {
 
@@ -64,17 +67,39 @@ at::Tensor Gpt::after_layers(const at::Tensor& x, const at::Tensor& labels,
   const at::Tensor hidden = final_norm_->forward(x);
   const at::Tensor loss = loss_of(hidden, labels, weights, pass);
   if (!prediction_) return loss;
-  const MultiTokenPrediction::Shared shared{
+  return loss + prediction_->loss(hidden, prediction_->targets(labels, weights, pass),
+                                  shared_with_prediction(pass), pass);
+}
+
+AroundLayer Gpt::around_prediction(const at::Tensor& labels, const at::Tensor& weights,
+                                   const ForwardPass& pass) const {
+  const auto targets = std::make_shared<MultiTokenPrediction::Targets>();
+  return {.before =
+              [=, this](const at::Tensor& x) {
+                if (pass.gather) pass.gather->wait(after_layers_parameters_);
+                const at::Tensor hidden = final_norm_->forward(x);
+                *targets = prediction_->targets(labels, weights, pass);
+                return std::pair{
+                    prediction_->before_layer(hidden, *targets, shared_with_prediction(pass), pass),
+                    hidden};
+              },
+          .after =
+              [=, this](const at::Tensor& output, const at::Tensor& hidden) {
+                return loss_of(hidden, labels, weights, pass) +
+                       prediction_->after_layer(output, *targets, shared_with_prediction(pass));
+              }};
+}
+
+/// `pass` outlives what is returned.
+MultiTokenPrediction::Shared Gpt::shared_with_prediction(const ForwardPass& pass) const {
+  return {
       .embed =
           [this](const at::Tensor& tokens) {
             return embedding_->forward(rows_of(tokens, layout_));
           },
-      .loss =
-          [this, &pass](const at::Tensor& predicted, const at::Tensor& of_labels,
-                        const at::Tensor& of_weights) {
-            return loss_of(predicted, of_labels, of_weights, pass);
-          }};
-  return loss + prediction_->loss(hidden, labels, weights, shared, pass);
+      .loss = [this, &pass](
+                  const at::Tensor& predicted, const at::Tensor& labels,
+                  const at::Tensor& weights) { return loss_of(predicted, labels, weights, pass); }};
 }
 
 /// hidden [N/P, H], after a norm. Returns [] fp32 as forward().

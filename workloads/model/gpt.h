@@ -12,6 +12,7 @@
 #include "workloads/layers/linear.h"
 #include "workloads/layers/norm.h"
 #include "workloads/model/embedding.h"
+#include "workloads/model/layer_pass.h"
 #include "workloads/model/layer_stack.h"
 #include "workloads/model/multi_token_prediction.h"
 
@@ -55,12 +56,22 @@ class Gpt {
   at::Tensor after_layers(const at::Tensor& x, const at::Tensor& labels, const at::Tensor& weights,
                           const ForwardPass& pass) const;
 
+  /// The layer of multi-token prediction of a chunk that makes the loss; null if there is none.
+  /// around_prediction() is what lies between the chunk's last layer and the loss, apart from this
+  /// layer. Its pieces return what after_layers() returns. REQUIRES: at most one such layer.
+  const Layer* prediction_layer(std::int64_t chunk) const {
+    return makes_loss(chunk) && prediction_ ? &prediction_->layer() : nullptr;
+  }
+  AroundLayer around_prediction(const at::Tensor& labels, const at::Tensor& weights,
+                                const ForwardPass& pass) const;
+
   /// The logits [N, V] fp32 of the token after each of N tokens: with pass.cached single tokens [N]
   /// int64 of any requests, otherwise those of whole sequences [B, S] int64. REQUIRES: one stage
   /// and chunk. Every rank gets the whole vocabulary.
   at::Tensor logits(const at::Tensor& tokens, const ForwardPass& pass) const;
 
  private:
+  MultiTokenPrediction::Shared shared_with_prediction(const ForwardPass& pass) const;
   at::Tensor output_of(const at::Tensor& hidden, const ForwardPass& pass) const;
   at::Tensor loss_of(const at::Tensor& hidden, const at::Tensor& labels, const at::Tensor& weights,
                      const ForwardPass& pass) const;

@@ -42,6 +42,8 @@ class Layer {
         Place place);
 
   std::int64_t index() const { return index_; }
+  bool has_experts() const { return moe_.has_value(); }
+  bool recomputes() const { return recompute_.any(); }
   const std::vector<at::Tensor>& parameters() const { return parameters_; }
 
   /// x [N/P, H] outside tensor parallel regions. Returns the same shape. Adds one to the layer's
@@ -68,7 +70,7 @@ class Layer {
   at::Tensor after_experts(const std::vector<at::Tensor>& tensors, const ForwardPass& pass,
                            const RoutingState& routing) const;
   /// Adds the weight gradients that the backwards of the first two pieces deferred
-  /// (delayed_gradients.h); the weights that have such gradients.
+  /// (delayed_gradients.h); the weights that have such gradients. REQUIRES: has_experts().
   void before_experts_weight_gradients(const ForwardPass& pass) const;
   void expert_weight_gradients() const { experts_delayed_->add(); }
   const std::vector<at::Tensor>& before_experts_weights() const { return before_experts_weights_; }

@@ -62,32 +62,52 @@ MultiTokenPrediction::MultiTokenPrediction(Parameters& parameters, const ModelCo
                        .final_norm = Norm(parameters, config, layout, "mtp.final_norms." + number),
                        .tokens = ahead(depth),
                        .labels = ahead(depth + 1),
-                       .weights = weights_ahead(config, layout, depth + 1).to(device)});
+                       .weights = weights_ahead(config, layout, depth + 1).to(device),
+                       .ahead = depth + 1});
   }
 }
 
-at::Tensor MultiTokenPrediction::loss(const at::Tensor& hidden, const at::Tensor& labels,
-                                      const at::Tensor& weights, const Shared& shared,
-                                      const ForwardPass& pass) const {
-  at::Tensor all = of_all_ranks(labels), documents = pass.documents, counted = weights;
-  pass.faults.predicted(all, documents, counted);
+MultiTokenPrediction::Targets MultiTokenPrediction::targets(const at::Tensor& labels,
+                                                            const at::Tensor& weights,
+                                                            const ForwardPass& pass) const {
+  Targets targets{.next = of_all_ranks(labels),
+                  .documents = pass.documents,
+                  .weights = weights,
+                  .length = labels.size(1)};
+  pass.faults.predicted(targets.next, targets.documents, targets.weights);
+  return targets;
+}
+
+at::Tensor MultiTokenPrediction::loss(const at::Tensor& hidden, const Targets& targets,
+                                      const Shared& shared, const ForwardPass& pass) const {
   at::Tensor x = hidden, sum;
-  std::int64_t ahead = 0;
   for (const Depth& depth : depths_) {
-    const at::Tensor embedded =
-        shared.embed(all.index_select(1, places(depth.tokens, labels.size(1))));
-    const at::Tensor both =
-        at::cat({depth.embedding_norm.forward(embedded), depth.hidden_norm.forward(x)}, 1);
     x = depth.final_norm.forward(
-        run_layers(depth.layer, depth.projection.forward(both, pass), pass, recompute_));
-    ++ahead;
-    const at::Tensor one = shared.loss(x, all.index_select(1, places(depth.labels, labels.size(1))),
-                                       documents.defined() ? weights_within(documents, ahead)
-                                       : counted.defined() ? weights_up_to_padding(counted, ahead)
-                                                           : depth.weights);
+        run_layers(depth.layer, input_of(depth, x, targets, shared, pass), pass, recompute_));
+    const at::Tensor one = loss_of(depth, x, targets, shared);
     sum = sum.defined() ? sum + one : one;
   }
   return sum * factor_;
+}
+
+/// x [N/P, H], what the layer before made of each position. Returns [N/P, H].
+at::Tensor MultiTokenPrediction::input_of(const Depth& depth, const at::Tensor& x,
+                                          const Targets& targets, const Shared& shared,
+                                          const ForwardPass& pass) const {
+  const at::Tensor embedded =
+      shared.embed(targets.next.index_select(1, places(depth.tokens, targets.length)));
+  return depth.projection.forward(
+      at::cat({depth.embedding_norm.forward(embedded), depth.hidden_norm.forward(x)}, 1), pass);
+}
+
+/// x [N/P, H], after the norm of `depth`. Returns [] fp32.
+at::Tensor MultiTokenPrediction::loss_of(const Depth& depth, const at::Tensor& x,
+                                         const Targets& targets, const Shared& shared) const {
+  return shared.loss(x, targets.next.index_select(1, places(depth.labels, targets.length)),
+                     targets.documents.defined() ? weights_within(targets.documents, depth.ahead)
+                     : targets.weights.defined()
+                         ? weights_up_to_padding(targets.weights, depth.ahead)
+                         : depth.weights);
 }
 
 /// `of_whole_sequence` [S] are places in a sequence of the model's length. The same for one of

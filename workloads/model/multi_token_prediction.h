@@ -52,11 +52,35 @@ class MultiTokenPrediction {
   MultiTokenPrediction(const MultiTokenPrediction&) = delete;  // backwards refer to the layers
   MultiTokenPrediction& operator=(const MultiTokenPrediction&) = delete;
 
-  /// hidden [N/P, H], the output of the final norm; labels [B, S] int64, the next token of each
-  /// position; weights [B, S] fp32 of the labels, 0 for padding, or undefined if all count alike.
-  /// Returns [] fp32: the mean of the layers' losses times their factor.
-  at::Tensor loss(const at::Tensor& hidden, const at::Tensor& labels, const at::Tensor& weights,
-                  const Shared& shared, const ForwardPass& pass) const;
+  /// What there is to predict in a microbatch: the next token of each position of all context
+  /// parallel ranks [B, A] int64, rank by rank, the documents that it is part of and the weights of
+  /// this rank's positions, both undefined if there are none.
+  struct Targets {
+    at::Tensor next, documents, weights;
+    std::int64_t length;  // S
+  };
+  /// labels [B, S] int64, the next token of each position; weights [B, S] fp32 of the labels, 0 for
+  /// padding, or undefined if all count alike.
+  Targets targets(const at::Tensor& labels, const at::Tensor& weights,
+                  const ForwardPass& pass) const;
+
+  /// hidden [N/P, H], the output of the final norm. Returns [] fp32: the mean of the layers' losses
+  /// times their factor.
+  at::Tensor loss(const at::Tensor& hidden, const Targets& targets, const Shared& shared,
+                  const ForwardPass& pass) const;
+
+  /// The same for a model with one layer, in pieces: the input [N/P, H] of the transformer layer,
+  /// the layer, and the loss of its `output` [N/P, H].
+  at::Tensor before_layer(const at::Tensor& hidden, const Targets& targets, const Shared& shared,
+                          const ForwardPass& pass) const {
+    return input_of(depths_.at(0), hidden, targets, shared, pass);
+  }
+  const Layer& layer() const { return depths_.at(0).layer.at(0); }
+  at::Tensor after_layer(const at::Tensor& output, const Targets& targets,
+                         const Shared& shared) const {
+    return loss_of(depths_.at(0), depths_.at(0).final_norm.forward(output), targets, shared) *
+           factor_;
+  }
 
  private:
   /// One layer of prediction.
@@ -69,7 +93,12 @@ class MultiTokenPrediction {
     /// takes, and the one that it predicts.
     at::Tensor tokens, labels;
     at::Tensor weights;  // [B, S] fp32, unless sequences are packed
+    std::int64_t ahead;  // how many positions behind the next token the predicted one is
   };
+  at::Tensor input_of(const Depth& depth, const at::Tensor& x, const Targets& targets,
+                      const Shared& shared, const ForwardPass& pass) const;
+  at::Tensor loss_of(const Depth& depth, const at::Tensor& x, const Targets& targets,
+                     const Shared& shared) const;
   at::Tensor of_all_ranks(const at::Tensor& labels) const;
   at::Tensor places(const at::Tensor& of_whole_sequence, std::int64_t length) const;
   at::Tensor weights_up_to_padding(const at::Tensor& weights, std::int64_t ahead) const;

@@ -12,14 +12,13 @@ namespace {
 
 /// How often a backward adds to the gradient of a parameter. Autograd sums the gradients of one
 /// backward and adds once. If the step runs layer by layer (overlap_ep_comm), each piece has its
-/// own backward, so a tied embedding gets two additions: first from the head, at the end from the
-/// embedding.
+/// own backward, so an embedding gets an addition for each piece that uses it: the head if it is
+/// tied, what is ahead of a layer of multi-token prediction, and the front of the model.
 std::int64_t additions(const ModelConfig& config, const Layout& layout, const std::string& name) {
-  const bool on_one_stage = layout.first_stage() && layout.last_stage();
-  return config.overlap_ep_comm && config.tied_embeddings && on_one_stage &&
-                 name == "param:embedding.weight"
-             ? 2
-             : 1;
+  if (!config.overlap_ep_comm || name != "param:embedding.weight") return 1;
+  const bool tied = layout.last_stage() && config.tied_embeddings,
+             predicts = layout.last_stage() && config.mtp_num_layers > 0;
+  return (layout.first_stage() ? 1 : 0) + (tied ? 1 : 0) + (predicts ? 1 : 0);
 }
 
 }  // namespace

@@ -24,7 +24,9 @@ class ScheduleLedger {
     const auto options = at::TensorOptions().dtype(at::kLong).device(device);
     next_ = at::zeros({1}, options);
     const std::int64_t of_microbatch =
-        by_layer_ ? (config.delay_wgrad ? 3 : 2) * layout.stage_layers(config) : 2 * layout.vpp;
+        by_layer_ ? (config.delay_wgrad ? 3 : 2) *
+                        (layout.stage_layers(config) + layout.mtp_layers(config))
+                  : 2 * layout.vpp;
     order_ = at::zeros({of_microbatch * config.microbatches}, options);
   }
 

@@ -1,6 +1,7 @@
 #include "workloads/training/train_step.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <optional>
 #include <stdexcept>
@@ -38,16 +39,17 @@ void require_divides(const char* what, std::int64_t value, const char* by, std::
 
 void require_predictable(const ModelConfig& config) {
   const bool rope = config.position_embedding == PositionEmbedding::rope;
-  if (rope && !config.overlap_ep_comm && config.encoder_layers == 0 &&
-      config.mtp_num_layers < config.seq_length)
+  if (rope && config.encoder_layers == 0 && config.mtp_num_layers < config.seq_length &&
+      (config.mtp_num_layers == 1 || !config.overlap_ep_comm))
     return;
   throw std::invalid_argument(
-      "multi-token prediction: got learned positions, images, layers that overlap their exchanges, "
-      "or sequences of " +
+      "multi-token prediction: got learned positions, images, several layers that overlap their "
+      "exchanges, or sequences of " +
       std::to_string(config.seq_length) + " tokens; want none of these and more tokens than the " +
       std::to_string(config.mtp_num_layers) +
-      " layers; why: they shift the tokens of a whole sequence, after all layers of the decoder; "
-      "next: leave these options out, or set mtp_num_layers to 0");
+      " layers; why: they shift the tokens of a whole sequence, after all layers of the decoder, "
+      "and upstream's schedule by layers has one of them (R099); next: leave these options out, or "
+      "set mtp_num_layers to 0");
 }
 
 void require_castable(const ModelConfig& config) {
@@ -276,7 +278,8 @@ struct TrainStep::State {
   void run_microbatches(const Batch& batch);
   /// The forward of a chunk in pieces, layer by layer (layer_pass.h).
   struct PassInPieces {
-    AutogradSection front, end;  // the part before the first layer; the loss
+    AutogradSection front, end;  // the part before the first layer; the loss, unless a layer of
+                                 // multi-token prediction has it
     ChunkPass layers;
   };
   /// The output of a forward, and the gradient that a backward returns for its chunk's input.
@@ -285,6 +288,7 @@ struct TrainStep::State {
   };
   Made run_overlapped(const Batch& batch, const order::Work* forward, const at::Tensor& received,
                       const order::Work* backward, const at::Tensor& gradient);
+  void for_each_layer(const std::function<void(const Layer&)>& visit) const;
   void run_layer_by_layer(const Batch& batch);
   void run_forwards(const Batch& batch);
   void average(at::Tensor of_own_tokens) const;
@@ -487,9 +491,10 @@ TrainStep::State::Made TrainStep::State::run_overlapped(const Batch& batch,
     backward_pass =
         std::move(passes_in_pieces.extract({backward->chunk, backward->microbatch}).mapped());
     reduction.begin_backward(backward->microbatch + 1 == config.microbatches);
-    backward_slot = {&backward_pass->layers, model.makes_loss(backward->chunk)
-                                                 ? backward_pass->end.backward({root})[0]
-                                                 : gradient};
+    backward_slot = {&backward_pass->layers, gradient};
+    if (model.makes_loss(backward->chunk))
+      backward_slot.x =
+          model.prediction_layer(backward->chunk) ? root : backward_pass->end.backward({root})[0];
   }
   if (forward) {
     const auto index = static_cast<std::size_t>(forward->microbatch);
@@ -498,6 +503,10 @@ TrainStep::State::Made TrainStep::State::run_overlapped(const Batch& batch,
     const ForwardPass pass = pass_of(batch, *forward);
     for (const Layer& layer : model.layers(forward->chunk))
       forward_pass->layers.emplace_back(layer, pass, *exchanges);
+    if (const Layer* predicts = model.prediction_layer(forward->chunk))
+      forward_pass->layers.emplace_back(
+          *predicts, pass, *exchanges,
+          model.around_prediction(batch.labels.at(index), token_weights(batch, index), pass));
     forward_slot = {
         &forward_pass->layers,
         forward_pass->front.forward(
@@ -522,10 +531,12 @@ TrainStep::State::Made TrainStep::State::run_overlapped(const Batch& batch,
   run_layer_schedule(forward_slot, backward_slot, config.delay_wgrad, notes, [&] {
     if (forward && model.makes_loss(forward->chunk)) {
       const auto index = static_cast<std::size_t>(forward->microbatch);
-      forward_slot.x = forward_pass->end.forward({forward_slot.x}, [&](const auto& in) {
-        return std::vector{model.after_layers(
-            in[0], batch.labels.at(index), token_weights(batch, index), pass_of(batch, *forward))};
-      })[0];
+      if (!model.prediction_layer(forward->chunk))
+        forward_slot.x = forward_pass->end.forward({forward_slot.x}, [&](const auto& in) {
+          return std::vector{model.after_layers(in[0], batch.labels.at(index),
+                                                token_weights(batch, index),
+                                                pass_of(batch, *forward))};
+        })[0];
       note_loss(*forward, forward_slot.x);
     }
     if (backward) {
@@ -540,11 +551,18 @@ TrainStep::State::Made TrainStep::State::run_overlapped(const Batch& batch,
   return made;
 }
 
+/// Calls `visit` with the layers of this stage, that of multi-token prediction included.
+void TrainStep::State::for_each_layer(const std::function<void(const Layer&)>& visit) const {
+  for (std::int64_t chunk = 0; chunk < layout.vpp; ++chunk) {
+    for (const Layer& layer : model.layers(chunk)) visit(layer);
+    if (const Layer* predicts = model.prediction_layer(chunk)) visit(*predicts);
+  }
+}
+
 void TrainStep::State::run_layer_by_layer(const Batch& batch) {
   running.reset();  // an error may have ended the last step
   passes_in_pieces.clear();
-  for (std::int64_t chunk = 0; chunk < layout.vpp; ++chunk)
-    for (const Layer& layer : model.layers(chunk)) layer.discard_delayed();
+  for_each_layer([](const Layer& layer) { layer.discard_delayed(); });
   std::map<order::Work, at::Tensor> arrived;  // by the work that consumes it
   const auto take = [&](const order::Work* work) {
     auto taken = work ? arrived.extract(*work) : decltype(arrived)::node_type();
@@ -570,8 +588,7 @@ void TrainStep::State::run_layer_by_layer(const Batch& batch) {
     }
     running.reset();
   }
-  for (std::int64_t chunk = 0; chunk < layout.vpp; ++chunk)
-    for (const Layer& layer : model.layers(chunk)) layer.require_none_pending();
+  for_each_layer([](const Layer& layer) { layer.require_none_pending(); });
 }
 
 /// Runs the forwards of the schedule and their transfers. Their order is that of the training step,

@@ -82,7 +82,7 @@ Expected expected(const Axes& axes, StageEnds ends) {
   const bool delayed = axes.holds("modules", "attn") ||
                        (axes.holds("modules", "moe_router") && axes.flag("shared_expert"));
   if (engine.captures_delayed_weight_gradients && axes.flag("delay_wgrad") && delayed)
-    result.launches_per_step += layer_passes;
+    result.launches_per_step += layer_passes + predictions * result.microbatches;
   if (axes.flag("optimizer_graph")) ++result.launches_per_step;
   // A step of Megatron-Core's inference is a forward pass, through a graph of each layer or of all.
   if (axes.text("schedule") == "decode" && axes.subject() == "megatron_core")

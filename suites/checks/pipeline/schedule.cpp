@@ -27,12 +27,13 @@ std::vector<std::int64_t> scheduled_chunks(const order::Stage& stage) {
 /// The schedule of a step that runs layer by layer, as in evidence: a forward is
 /// 2 * layer * microbatches + microbatch + 1, a backward is the negative of that, and delayed
 /// weight gradients are the negative of (2 * layer + 1) * microbatches + microbatch + 1. An entry
-/// of layer_order() that occurs again belongs to the next microbatch.
+/// of layer_order() that occurs again belongs to the next microbatch. The layers that predict are
+/// the last of the last stage.
 std::vector<std::int64_t> scheduled_layers(const order::Stage& stage, std::int64_t layers,
-                                           bool weight_gradients) {
-  const auto order = order::layer_order(
-      order::chunk_order(stage),
-      std::vector(static_cast<std::size_t>(stage.chunks), layers / stage.chunks), weight_gradients);
+                                           std::int64_t predicting, bool weight_gradients) {
+  std::vector of_chunks(static_cast<std::size_t>(stage.chunks), layers / stage.chunks);
+  if (stage.rank + 1 == stage.pp) of_chunks.back() += predicting;
+  const auto order = order::layer_order(order::chunk_order(stage), of_chunks, weight_gradients);
   std::map<double, std::int64_t> ran;
   std::vector<std::int64_t> list;
   for (const double entry : order.entries) {
@@ -52,7 +53,8 @@ std::vector<std::int64_t> scheduled(const Axes& axes, std::int64_t stage,
                          .microbatches = axes.integer("microbatches"),
                          .group = axes.integer("microbatch_group")};
   return axes.flag("overlap_ep_comm")
-             ? scheduled_layers(own, expected.layers, axes.flag("delay_wgrad"))
+             ? scheduled_layers(own, expected.layers, axes.integer("mtp_num_layers"),
+                                axes.flag("delay_wgrad"))
              : scheduled_chunks(own);
 }
 

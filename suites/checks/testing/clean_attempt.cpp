@@ -245,7 +245,8 @@ class RankScript {
     if (axes.flag("overlap_ep_comm")) {
       // One stage: layer l of the forward of microbatch m next to layer L - 1 - l of the backward
       // of the one before it.
-      const std::int64_t microbatches = plan_.microbatches, layers = plan_.layers;
+      const std::int64_t microbatches = plan_.microbatches,
+                         layers = plan_.layers + axes.integer("mtp_num_layers");
       for (std::int64_t m = 0; m <= microbatches; ++m)
         for (std::int64_t l = 0; l < layers; ++l) {
           if (m < microbatches) ran.push_back(2 * l * microbatches + m + 1);
