@@ -82,7 +82,9 @@ def described(error: BaseException) -> tuple:
     kind, code = error_type(error)
     message = str(error)
     if not isinstance(error, Error):
-        message = "; ".join(part for part in (f"{type(error).__name__}: {error}",
+        # The further lines of PyTorch's errors of CUDA advise on debugging in general.
+        text = message.partition("\n")[0] if kind == "cuda" else message
+        message = "; ".join(part for part in (f"{type(error).__name__}: {text}",
                                               beginning_of(error)) if part)
     return kind, code, place_of(error), message
 
