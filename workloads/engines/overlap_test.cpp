@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -59,6 +60,7 @@ std::string way(const ModelConfig& config) {
 struct StepResult {
   std::vector<std::vector<float>> tensors;  // losses, gradients
   std::vector<std::string> names;
+  std::optional<std::int64_t> overlapped;  // buckets of gradients that were reduced in the backward
 };
 StepResult result_of(const ModelConfig& config, const Layout& layout) {
   auto& device = workloads::device_under_test();
@@ -74,6 +76,7 @@ StepResult result_of(const ModelConfig& config, const Layout& layout) {
     result.names.push_back(tensor.name);
     result.tensors.push_back(workloads::on_host(tensor.tensor));
   }
+  result.overlapped = step.reduction().overlapped();
   return result;
 }
 
@@ -126,29 +129,29 @@ TEST(LayerByLayer, LossesAndGradientsOfInterleavedStagesAreThoseOfTheScheduleWit
 /// embedding gets three additions in a backward, and parts of every kind that are recomputed.
 ModelConfig with_all_kinds(ModelConfig config) {
   config.hybrid = config.tied_embeddings = config.overlap_grad_reduce = true;
+  config.multi_latent_attention = true;
   config.layers = 4;
   config.mtp_num_layers = 1;
   config.dropout = 0.1;
   using workloads::RecomputedPart;
-  config.recompute.parts = {RecomputedPart::core_attn, RecomputedPart::attention_norm,
-                            RecomputedPart::mlp_norm, RecomputedPart::moe_act,
-                            RecomputedPart::shared_experts};
+  config.recompute.parts = {RecomputedPart::core_attn,      RecomputedPart::attention_norm,
+                            RecomputedPart::mla_up_proj,    RecomputedPart::mlp_norm,
+                            RecomputedPart::shared_experts, RecomputedPart::moe_act};
   return config;
 }
 
 TEST(LayerByLayer, MambaLayersPredictionsAndRecomputedPartsAreThoseOfTheScheduleWithoutOverlap) {
-  for (const ModelConfig& config : two_ways()) {
-    ranks->for_each_expert_layout([&](const Layout& layout) {
-      if (layout.tp * layout.cp <= config.kv_groups)
-        expect_equals_plain_schedule(with_all_kinds(config), layout);
-    });
-    ranks->for_each_expert_pipeline_layout(2, [&](const Layout& layout) {
-      ModelConfig staged = with_all_kinds(config);
-      staged.layers = 2 * layout.pp * layout.vpp;
-      staged.microbatches = 4;
-      expect_equals_plain_schedule(staged, layout);
-    });
-  }
+  ranks->for_each_expert_layout([&](const Layout& layout) {
+    if (layout.ep == layout.dp)
+      expect_equals_plain_schedule(with_all_kinds(by_layer(false, true)), layout);
+  });
+  ranks->for_each_expert_pipeline_layout(2, [&](const Layout& layout) {
+    if (layout.ep != layout.dp) return;
+    ModelConfig staged = with_all_kinds(by_layer(true, false));
+    staged.layers = 2 * layout.pp * layout.vpp;
+    staged.microbatches = 4;
+    expect_equals_plain_schedule(staged, layout);
+  });
 }
 
 std::vector<std::int64_t> executed(workloads::TrainStep& step) {
@@ -212,23 +215,23 @@ TEST(LayerByLayer, GraphsOfEveryCutReplayBitForBit) {
 }
 
 TEST(LayerByLayer, GraphsOfAllKindsOfLayersReplayBitForBit) {
-  for (const ModelConfig& of : two_ways())
-    ranks->for_each_expert_layout([&](const Layout& layout) {
-      if (layout.ep != layout.dp || layout.tp * layout.cp > of.kv_groups) return;
-      const ModelConfig config = with_all_kinds(of);
-      TwinSteps twins(config, layout,
-                      {.impl = "transformer_engine",
-                       .modules = {ModuleKind::mamba, ModuleKind::moe_router},
-                       .warmup_steps = 1});
-      for (std::int64_t i = 0; i < 3; ++i)
-        EXPECT_EQ(difference(twins.step(i)), "") << way(config) << " step " << i;
-      // Two mamba layers, two with experts, and the one that predicts.
-      const std::int64_t graphs = 2 * 5 + (config.delay_wgrad ? 3 : 0);
-      EXPECT_EQ(twins.graph->counters().graphs, graphs * config.microbatches) << way(config);
-      EXPECT_EQ(twins.graph->counters().out_of_order, 0) << way(config);
-      EXPECT_TRUE(twins.witness.changed_by.empty()) << way(config);
-      twins.graph->drop_graphs();
-    });
+  ranks->for_each_expert_layout([&](const Layout& layout) {
+    if (layout.ep != layout.dp) return;
+    ModelConfig config = with_all_kinds(by_layer(true, true));
+    config.grad_accumulation_fusion = true;
+    TwinSteps twins(config, layout,
+                    {.impl = "transformer_engine",
+                     .modules = {ModuleKind::mamba, ModuleKind::moe_router},
+                     .warmup_steps = 1});
+    for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(difference(twins.step(i)), "") << "step " << i;
+    // Two mamba layers, two with experts, and the one that predicts.
+    EXPECT_EQ(twins.graph->counters().graphs, (2 * 2 + 3 * 3) * config.microbatches);
+    EXPECT_EQ(twins.graph->counters().out_of_order, 0);
+    EXPECT_EQ(twins.graph_step().reduction().overlapped(), result_of(config, layout).overlapped)
+        << "replays count the additions to weights that autograd knows and to those it does not";
+    EXPECT_TRUE(twins.witness.changed_by.empty());
+    twins.graph->drop_graphs();
+  });
 }
 
 void expect_whole_step_replays(const ModelConfig& config, const Layout& layout,

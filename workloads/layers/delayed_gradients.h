@@ -44,6 +44,16 @@ class DelayedGradients {
   std::vector<Deferred> deferred_;
 };
 
+/// `parameters` of linear layers and norms as a recomputed part declares them to autograd: without
+/// the weights whose gradients are deferred, if they are. Autograd would take what the part returns
+/// for these for an addition of nothing, and run the hooks that count additions.
+inline std::vector<at::Tensor> known_to_autograd(std::vector<at::Tensor> parameters,
+                                                 const DelayedGradients* delayed) {
+  if (delayed)
+    std::erase_if(parameters, [](const at::Tensor& parameter) { return parameter.dim() == 2; });
+  return parameters;
+}
+
 /// Returns x times weight^T, [..., N, O]. x [..., N, I]; weight [..., O, I] has the same leading
 /// dimensions. Differentiable in x; the backward defers the weight's gradient to `delayed`, which
 /// must outlive it.

@@ -20,8 +20,9 @@ LatentProjections::LatentProjections(Parameters& parameters, const ModelConfig& 
       key_value_up_(parameters, layout, name + ".kv_up", config.kv_lora_rank(),
                     config.heads * 2 * config.head_width(), config.qkv_bias,
                     config.grad_accumulation_fusion, delayed),
-      up_parameters_(parameters.starting_with(name + ".q_up.")) {
-  for (const at::Tensor& parameter : parameters.starting_with(name + ".kv_up."))
+      up_parameters_(known_to_autograd(parameters.starting_with(name + ".q_up."), delayed)) {
+  for (const at::Tensor& parameter :
+       known_to_autograd(parameters.starting_with(name + ".kv_up."), delayed))
     up_parameters_.push_back(parameter);
 }
 

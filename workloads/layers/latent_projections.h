@@ -52,7 +52,7 @@ class LatentProjections {
   at::Tensor queries(const at::Tensor& query, const ForwardPass& pass) const;
   /// The keys and values [N, h, 2*D] of their latents [N/P, K], as in UpProjected.
   at::Tensor keys_and_values(const at::Tensor& key_value, const ForwardPass& pass) const;
-  /// The parameters that up() uses.
+  /// The parameters that up() uses, as a recomputed part declares them.
   const std::vector<at::Tensor>& up_parameters() const { return up_parameters_; }
 
  private:

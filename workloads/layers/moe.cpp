@@ -87,7 +87,8 @@ Moe::Moe(Parameters& parameters, const ModelConfig& config, const Layout& layout
                               weight_distribution(config.hidden, 1.0));
   if (config.shared_expert) {
     shared_.emplace_back(parameters, config, layout, name + ".shared", shared_delayed);
-    shared_parameters_ = parameters.starting_with(name + ".shared.");
+    shared_parameters_ =
+        known_to_autograd(parameters.starting_with(name + ".shared."), shared_delayed);
   }
   const auto mine = [&layout](std::int64_t inner_dimension) {
     return Shard{.index = layout.ep_rank,

@@ -221,8 +221,7 @@ void ModuleGraphs::capture_backward(Place place) {
   const bool needs_a_parameter =
       std::none_of(recorded_.arguments.begin(), recorded_.arguments.end(),
                    [](const Argument& argument) { return argument.requires_grad; });
-  const bool fused =
-      parts_.step.config().grad_accumulation_fusion && !parts_.step.config().delay_wgrad;
+  const bool fused = parts_.step.config().grad_accumulation_fusion && !delays_weight_gradients();
   for (std::size_t p = 0; p < recorded_.parameters->size(); ++p)
     // A fused weight gradient is added in the graph, so only its hooks remain to be called. A
     // delayed weight gradient has no hooks either.
