@@ -33,6 +33,9 @@ class Layer(nn.Module):
         self.token_dispatcher.routing_map = probabilities > 0.5
         probabilities.sum().backward()
 
+    def capture_norm(self) -> None:
+        self.mlp_norm_manager = types.SimpleNamespace(tensor=self.linear(torch.ones(2, 4)))
+
     def share(self) -> None:
         """Gives the parameters a distributed optimizer in fp32, which refers to the layer."""
         shares = [parameter.view(-1)[:2] for parameter in self.parameters()]
@@ -88,6 +91,11 @@ class Models(unittest.TestCase):
         self.assertIsNotNone(model_after(Layer.route, lambda layer: None))
         self.assertIsNone(model_after(
             Layer.route, lambda layer: megatron.forget_routed_tokens(list(layer.modules()))))
+
+    def test_a_model_goes_with_what_a_capture_put_ahead_of_its_mlp(self):
+        self.assertIsNotNone(model_after(Layer.capture_norm, lambda layer: None))
+        self.assertIsNone(model_after(
+            Layer.capture_norm, lambda layer: megatron.forget_norms(list(layer.modules()))))
 
     def test_a_model_goes_with_its_shares_in_a_distributed_optimizer(self):
         self.assertIsNotNone(model_after(Layer.share, lambda layer: None))

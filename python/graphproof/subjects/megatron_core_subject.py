@@ -423,6 +423,7 @@ class MegatronTraining(MegatronModel):
             from megatron.core.transformer.moe.moe_logging import destroy_moe_metrics_tracker
             destroy_moe_metrics_tracker()
             forget_routed_tokens(modules)
+            forget_norms(modules)
         if translated.predictions(self.case):
             from megatron.core.transformer.multi_token_prediction import MTPLossLoggingHelper
             MTPLossLoggingHelper.tracker.clear()
@@ -474,6 +475,16 @@ def forget_routed_tokens(modules: list) -> None:
         for name, value in list(vars(dispatcher).items()):
             if isinstance(value, torch.Tensor):
                 setattr(dispatcher, name, None)
+
+
+def forget_norms(modules: list) -> None:
+    """Takes from layers what they hold of the norm ahead of their MLP. The pieces of a step that
+    overlaps exchanges keep that of their microbatch elsewhere, and take only theirs away. What a
+    capture by Transformer Engine put into the layer stays: the output of its attention, whose
+    autograd graph refers to the model, a cycle that no collector sees."""
+    for module in modules:
+        if getattr(module, "mlp_norm_manager", None) is not None:
+            module.mlp_norm_manager = None
 
 
 def forget_shares(optimizer) -> None:
