@@ -121,7 +121,7 @@ record::SecondCaptureLine line_of(const CaseParts& parts, const std::string& arm
 
 /// The file "rank-0.nodes.txt" next to the evidence "rank-0.evidence.jsonl".
 std::filesystem::path dump_file(const CaseParts& parts) {
-  const std::filesystem::path& evidence = parts.scope.evidence().file();
+  const std::filesystem::path& evidence = parts.scope.evidence_file();
   const std::string name = evidence.filename().string();
   return evidence.parent_path() / (name.substr(0, name.find('.')) + ".nodes.txt");
 }

@@ -33,7 +33,15 @@ PeerFailure::PeerFailure(Phase boundary, const std::vector<int>& codes)
                            .next = "read the evidence of that rank"})) {}
 
 CaseScope::CaseScope(record::EvidenceWriter& evidence, fixtures::HeartbeatWriter& heartbeat)
-    : evidence_(evidence), heartbeat_(heartbeat), since_(Clock::now()) {}
+    : evidence_(evidence),
+      evidence_file_(evidence.file()),
+      entered_([&heartbeat](Phase phase, const std::string& arm, std::int64_t step) {
+        heartbeat.phase(phase, arm, step);
+      }),
+      since_(Clock::now()) {}
+
+CaseScope::CaseScope(record::EvidenceLines& evidence, Entered entered)
+    : evidence_(evidence), entered_(std::move(entered)), since_(Clock::now()) {}
 
 void CaseScope::spent(Phase phase, double ms) {
   spent_.push_back({.phase = phase, .arm = "", .ms = ms});
@@ -44,7 +52,7 @@ void CaseScope::enter(Phase phase, const std::string& arm, std::int64_t step) {
   phase_ = phase;
   arm_ = arm;
   step_ = step;
-  heartbeat_.phase(phase, arm, step);
+  entered_(phase, arm, step);
   if (exit_in_ == phase) std::_Exit(kExitPlanted);
 }
 

@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <optional>
 #include <stdexcept>
@@ -38,7 +39,13 @@ class CaseScope {
   /// Sends `code` at a boundary and returns the codes of all ranks, by rank. Waits for all of them.
   using Vote = std::function<std::vector<int>(Phase boundary, int code)>;
 
+  /// Tells somebody that this rank enters a phase.
+  using Entered = std::function<void(Phase, const std::string& arm, std::int64_t step)>;
+
   CaseScope(record::EvidenceWriter& evidence, fixtures::HeartbeatWriter& heartbeat);
+  /// The scope of a process that has neither file nor heartbeat of its own
+  /// (suites/rank/resuming_process.h).
+  CaseScope(record::EvidenceLines& evidence, Entered entered);
   /// Sets how to vote. Votes need the world of all ranks, which starts in phase init; before this
   /// call vote() throws std::logic_error.
   void votes_through(Vote vote) { vote_ = std::move(vote); }
@@ -58,7 +65,8 @@ class CaseScope {
   void write(const Line& line) {
     evidence_.write(line);
   }
-  record::EvidenceWriter& evidence() { return evidence_; }
+  /// The file of the evidence; empty if it is not written here.
+  const std::filesystem::path& evidence_file() const { return evidence_file_; }
   Phase phase() const { return phase_; }
   const std::string& arm() const { return arm_; }
   /// Notes that something is wrong with the graphs of the case, so that their nodes are worth
@@ -92,8 +100,9 @@ class CaseScope {
   };
   void account();
 
-  record::EvidenceWriter& evidence_;
-  fixtures::HeartbeatWriter& heartbeat_;
+  record::EvidenceLines& evidence_;
+  const std::filesystem::path evidence_file_;
+  const Entered entered_;
   Vote vote_;
   Phase phase_ = Phase::validate, boundary_ = Phase::init;
   std::string arm_, doubt_;

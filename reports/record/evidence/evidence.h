@@ -49,21 +49,30 @@ inline constexpr std::size_t kNodeDumpBytes = 64 * 1024;
 /// "rank-3.evidence.jsonl".
 std::string evidence_file_name(int rank);
 
-/// The only writer of a rank's file. Threads may share it: lines never mix.
-class EvidenceWriter {
+/// Where lines of evidence go.
+class EvidenceLines {
  public:
-  /// Creates `file` and its folder. Throws WriteError if the file exists, because evidence of two
-  /// attempts must never mix.
-  explicit EvidenceWriter(std::filesystem::path file);
-  ~EvidenceWriter();
-  EvidenceWriter(const EvidenceWriter&) = delete;
-  EvidenceWriter& operator=(const EvidenceWriter&) = delete;
-
+  virtual ~EvidenceLines() = default;
   /// Writes a line. Throws WriteError if that fails.
   template <LineKind T>
   void write(const T& line) {
     append(T::kKind, line_json(line));
   }
+
+ private:
+  virtual void append(std::string_view kind, const Json& line) = 0;
+};
+
+/// The only writer of a rank's file. Threads may share it: lines never mix.
+class EvidenceWriter final : public EvidenceLines {
+ public:
+  /// Creates `file` and its folder. Throws WriteError if the file exists, because evidence of two
+  /// attempts must never mix.
+  explicit EvidenceWriter(std::filesystem::path file);
+  ~EvidenceWriter() override;
+  EvidenceWriter(const EvidenceWriter&) = delete;
+  EvidenceWriter& operator=(const EvidenceWriter&) = delete;
+
   /// Writes the last line, {"kind": "end"}, with the count of lines. `complete`: whether the case
   /// ran to its end.
   void end(bool complete, Phase last_phase, std::int64_t t_ms);
@@ -73,7 +82,7 @@ class EvidenceWriter {
   std::int64_t bytes() const;
 
  private:
-  void append(std::string_view kind, const Json& line);
+  void append(std::string_view kind, const Json& line) override;
 
   const std::filesystem::path file_;
   int descriptor_ = -1;
