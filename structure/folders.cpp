@@ -90,7 +90,9 @@ const std::vector<Folder>& folders() {
        {"fixtures/probe", "reports/record/testing"},
        {}},
       {"fixtures/process",
-       "What a rank process has: its place, log, heartbeats, store and teardown.",
+       "What a rank process has: its place, log, heartbeats, store and teardown, and a process "
+       "that it "
+       "starts.",
        {"reports/record/job"},
        {"fixtures/device", "reports/record/testing"}},
       {"fixtures/tensors",

@@ -27,7 +27,6 @@ const std::map<std::string, std::string> kNotVaried = {
     {"collective", "of model collective: profile hazards"},
     {"collective_bytes", "of model collective: profile hazards"},
     {"layer_spec", "of subject megatron_core"},
-    {"resume_in", "of subjects other than reference: profile subjects"},
     {"optimizer_kernels", "of subject torch"},
     {"checkpoint", "of subject torch"},
     {"graph_trees", "of subject torch_compile"},

@@ -42,9 +42,11 @@ record::PlanLine PlanLineMaker::line(const PlannedCase& planned) const {
   // Times are those of this case alone: not of what an earlier one left in its processes. And a
   // limit that is exceeded once and then kept says nothing about state that leaked from a batch.
   const bool timed = text_of(catalogue_.axes, test_case, "perf_limit") != kNoLimit;
-  // A rank forks the process that resumes before it uses CUDA. After another case of its batch,
-  // that process would have been left behind.
-  const bool forks = text_of(catalogue_.axes, test_case, "resume_in") == "new_process";
+  // A rank of a Python subject forks the process that resumes before it uses CUDA. After another
+  // case of its batch, that process would have been left behind. The C++ rank program executes
+  // itself again when the case asks for it.
+  const bool forks = text_of(catalogue_.axes, test_case, "resume_in") == "new_process" &&
+                     subject.name != kReference;
   // The log of compute-sanitizer is that of a process, so it has to be that of one case.
   const bool sanitized = text_of(catalogue_.axes, test_case, "sanitizer") != "none";
   if (sanitized) lengthen(limits);

@@ -200,6 +200,11 @@ TEST_F(PlanTest, ACaseWhoseRanksForkHasABatchOfItsOwn) {
     ++forking;
   }
   EXPECT_GT(forking, 0);
+  // A rank of graphproof's own models executes its program again, at any time.
+  std::int64_t batched = 0;
+  for (const record::PlanLine& one : shipped("layouts", cuda_).lines)
+    if (one.axes.at("resume_in") == "new_process" && one.isolation == "batch") ++batched;
+  EXPECT_GT(batched, 0);
 }
 
 // The reader checks ids, words and verdicts, which the types of a line do not.

@@ -2,6 +2,8 @@
 // inspected, and the results of their steps.
 #pragma once
 
+#include <filesystem>
+#include <functional>
 #include <vector>
 
 #include "fixtures/comm/process_groups.h"
@@ -19,6 +21,13 @@ struct CaseParts {
   const StepConfig& config;
   c10::Stream stream;           // where everything of the case runs and is captured
   comm::ProcessGroups* groups;  // null in a test that runs a single rank without MPI
+  /// Where a job of the case resumes, if not in this process. `run` starts the process, in which
+  /// the job reads the files that this rank has left in `folder`, and returns after its end.
+  struct NewProcess {
+    std::filesystem::path folder;
+    std::function<void()> run;
+  };
+  const NewProcess* new_process = nullptr;
 };
 
 /// How closely an arm is inspected. free: nothing waits for the device between the first and the

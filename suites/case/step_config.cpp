@@ -279,6 +279,8 @@ StepConfig step_config(const matrix::AxisTable& axes, const matrix::Case& test_c
   config.steps = integer("steps");
   config.autograd_threads = text("autograd_threads") == "on";
   config.schedule = meaning_of(kSchedules, "schedule", text("schedule"));
+  config.resumes_in_new_process =
+      config.schedule == Schedule::resume && text("resume_in") == "new_process";
   config.shape_buckets = integer("shape_buckets");
   config.soak_steps = integer("soak_steps");
   config.blocking_stream = text("capture_stream") == "blocking";

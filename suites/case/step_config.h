@@ -42,6 +42,7 @@ struct StepConfig {
   bool autograd_threads = false;
   bool blocking_stream = false;  // axis capture_stream
   Schedule schedule = Schedule::train;
+  bool resumes_in_new_process = false;  // axis resume_in, with schedule resume
   /// Whether eager and graph steps are timed in blocks that alternate (axis perf_limit).
   bool times_blocks = false;
   /// By how much the tensors of each class may differ; empty: no byte may.
@@ -72,8 +73,11 @@ struct StepConfig {
   bool rolls_out_after(std::int64_t step) const {
     return schedule == Schedule::train_rollout_train && step >= first_replay();
   }
-  /// The first step after the checkpoint. The resumed job has time for its warm-up and one replay.
-  std::int64_t resume_step() const { return steps - first_replay() - 1; }
+  /// The first step after the checkpoint. The resumed job has time for its warm-up and one replay,
+  /// and in a new process for a second one, because a first replay has the inputs of its capture.
+  std::int64_t resume_step() const {
+    return steps - first_replay() - (resumes_in_new_process ? 2 : 1);
+  }
 };
 
 /// The configuration of `test_case` on the rank `place`. Ranks are laid out with tp fastest: rank =

@@ -411,6 +411,11 @@ TEST_F(StepConfigTest, TakesHowItIsTrainedFromItsAxes) {
   EXPECT_EQ(config.schedule, Schedule::train);
   EXPECT_EQ(resumed.resume_step(), 2) << "two of five steps are warm-up and one is replayed";
   EXPECT_EQ(config_of("impl=local,schedule=resume", {}).resume_step(), 3);
+  const StepConfig apart =
+      config_of("impl=manual,schedule=resume,resume_in=new_process,steps=7", {});
+  EXPECT_TRUE(apart.resumes_in_new_process);
+  EXPECT_FALSE(resumed.resumes_in_new_process);
+  EXPECT_EQ(apart.resume_step(), 3) << "two of seven steps are warm-up, and two are replayed";
   const StepConfig evaluated = config_of("impl=local,schedule=train-eval-train,warmup_steps=3", {});
   EXPECT_EQ(evaluated.schedule, Schedule::train_eval_train);
   EXPECT_EQ(evaluated.evaluation_step(), 2) << "after one replayed step";

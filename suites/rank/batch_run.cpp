@@ -24,15 +24,16 @@
 #include "suites/arms/shape_buckets.h"
 #include "suites/arms/soak.h"
 #include "suites/arms/solo.h"
+#include "suites/rank/case_settings.h"
 #include "suites/rank/case_teardown.h"
 #include "suites/rank/configuration.h"
 #include "suites/rank/early_exit.h"
 #include "suites/rank/fingerprint.h"
 #include "suites/rank/planted_stall.h"
 #include "suites/rank/rank_process.h"
+#include "suites/rank/resuming_process.h"
 #include "suites/rank/validate.h"
 #include "suites/rank/warm_start.h"
-#include "workloads/faults/plant.h"
 
 namespace graphproof::suites {
 namespace {
@@ -41,6 +42,7 @@ namespace {
 struct BatchContext {
   const RankProgram& program;
   const fixtures::Rank& place;
+  const std::filesystem::path& file;  // of the batch
   const record::Batch& batch;
   const matrix::Catalogue& catalogue;
   fixtures::RankLog& log;
@@ -198,19 +200,16 @@ std::vector<comm::GroupLayout> made_again(std::vector<comm::GroupLayout> layouts
   return layouts;
 }
 
-/// What the case asks for, changed by its planted fault if that changes how a case runs.
-faults::RunPlan run_plan(const StepConfig& config, bool communicators_first) {
-  faults::RunPlan plan{.autograd_threads = config.autograd_threads,
-                       .blocking_stream = config.blocking_stream,
-                       .communicators_first = communicators_first,
-                       .abort_communicators = false,
-                       .buffers_per_rank = config.collective && config.collective->per_rank,
-                       .groups_made_again = false,
-                       .communicators_kept = false,
-                       .stall = {}};
-  const auto faults = faults::plant(config.fault);
-  faults->plan_run(plan);
-  return plan;
+/// Where a job of the case resumes, with a checkpoint on a file system that all ranks see.
+CaseParts::NewProcess new_process_of(const BatchContext& context, const record::BatchCase& listed,
+                                     CaseScope& scope) {
+  const std::filesystem::path folder =
+      std::filesystem::path(context.batch.store) /
+      ("resumed-" + listed.id + "-" + std::to_string(listed.attempt));
+  return {.folder = folder, .run = [&context, &listed, &scope, folder] {
+            run_in_new_process({.batch_file = context.file, .id = listed.id, .folder = folder},
+                               context.process, scope);
+          }};
 }
 
 /// Returns whether the case ran to its end.
@@ -226,17 +225,15 @@ bool run_case(const BatchContext& context, const ValidatedCase& validated, bool 
   auto state = std::make_unique<CaseState>();
   bool complete = false;
   try {
-    StepConfig config;
-    faults::RunPlan plan;
+    CaseSettings settings;
+    const StepConfig& config = settings.config;
+    const faults::RunPlan& plan = settings.plan;
     std::optional<PlantedStall> stall;
     std::optional<c10::Stream> stream;
     scope.enter(Phase::init, "", 0);
     scope.section(Phase::init, [&] {
-      config = step_config(context.catalogue.axes, validated.test_case, context.place,
-                           context.batch.seed);
-      plan = run_plan(config, matrix::text_of(context.catalogue.axes, validated.test_case,
-                                              "teardown") == "comm_first");
-      if (config.collective) config.collective->per_rank = plan.buffers_per_rank;
+      settings = case_settings(context.catalogue.axes, validated.test_case, context.place,
+                               context.batch.seed);
       context.process.start();
       scope.votes_through([&](Phase boundary, int code) {
         return context.process.vote(record::name(boundary), code);
@@ -249,18 +246,17 @@ bool run_case(const BatchContext& context, const ValidatedCase& validated, bool 
         stall->before(collective, scope);
       });
       context.heartbeat.report_progress([&groups] { return groups.progress(); });
-      context.process.device().autograd_threads(plan.autograd_threads);
-      at::globalContext().setDeterministicAlgorithms(config.deterministic_algorithms, false);
-      stream = plan.blocking_stream ? context.process.device().blocking_stream()
-                                    : context.process.device().stream_from_pool();
+      stream = apply(settings, context.process.device());
       write_configuration(scope, context.process, config, *stream,
                           matrix::effective_values(context.catalogue.axes, validated.test_case));
     });
+    const CaseParts::NewProcess new_process = new_process_of(context, validated.listed, scope);
     const CaseParts parts{.scope = scope,
                           .device = context.process.device(),
                           .config = config,
                           .stream = *stream,
-                          .groups = &context.process.groups()};
+                          .groups = &context.process.groups(),
+                          .new_process = plan.new_process ? &new_process : nullptr};
     static_cast<void>(parts.device.take_races());  // discards those of the previous case
     const auto before = context.process.groups().communicators();
     if (config.collective) {
@@ -337,7 +333,8 @@ int run_batch(const RankProgram& program, const fixtures::Rank& place,
   fixtures::HeartbeatWriter heartbeat(batch.heartbeat_fifo, place.rank);
   RankProcess process(program, place, batch,
                       purpose == Purpose::divergence ? "" : matrix::sha256_hex(read.dump()));
-  const BatchContext context{program, place, batch, catalogue, log, heartbeat, process, purpose};
+  const BatchContext context{program, place,     file,    batch,  catalogue,
+                             log,     heartbeat, process, purpose};
 
   if (const char* go = std::getenv(record::kGoVariable); go != nullptr && *go != '\0') {
     // This initialises the driver, which counts its GPUs, but makes no context.

@@ -1,8 +1,10 @@
 // The rank program. `--batch FILE` (or FILE alone) runs a batch. `--divergence FILE` runs its cases
-// again and finds the first tensor in which the graph arm differs from eager. `--fingerprint`
-// prints the stack as one JSON object. `--all-reduce FOLDER` tests a sum over all ranks, for
-// `graphproof doctor` (all_reduce.h). `--operators` lists the operators that the workloads call,
-// and `--libraries` the library files that are mapped after they were called, one per line.
+// again and finds the first tensor in which the graph arm differs from eager. A rank starts
+// `--resume FILE` for a job that resumes in a process of its own (resuming_process.h).
+// `--fingerprint` prints the stack as one JSON object. `--all-reduce FOLDER` tests a sum over all
+// ranks, for `graphproof doctor` (all_reduce.h). `--operators` lists the operators that the
+// workloads call, and `--libraries` the library files that are mapped after they were called, one
+// per line.
 #include <malloc.h>
 
 #include <algorithm>
@@ -25,15 +27,16 @@
 #include "suites/rank/all_reduce.h"
 #include "suites/rank/batch_run.h"
 #include "suites/rank/fingerprint.h"
+#include "suites/rank/resuming_process.h"
 
 namespace {
 
 using namespace graphproof;
 
-constexpr std::string_view kUsage =
-    "usage: graphproof-rank-" GRAPHPROOF_DEVICE_NAME
-    " --batch FILE | --divergence FILE | --all-reduce FOLDER | --fingerprint | --operators |"
-    " --libraries";
+constexpr std::string_view kUsage = "usage: graphproof-rank-" GRAPHPROOF_DEVICE_NAME
+                                    " --batch FILE | --divergence FILE | --resume FILE | "
+                                    "--all-reduce FOLDER | --fingerprint | --operators |"
+                                    " --libraries";
 
 /// A step with all features on, so that no operator is missing.
 void run_every_operator(capture::Device& device) {
@@ -91,13 +94,15 @@ int run(const std::vector<std::string_view>& arguments) {
   if (arguments.size() == 2 && arguments[0] == "--all-reduce")
     return suites::measure_all_reduce(program, fixtures::this_rank(), arguments[1]);
   const bool again = arguments.size() == 2 && arguments[0] == "--divergence";
-  const bool named = again || (arguments.size() == 2 && arguments[0] == "--batch");
+  const bool resumes = arguments.size() == 2 && arguments[0] == "--resume";
+  const bool named = again || resumes || (arguments.size() == 2 && arguments[0] == "--batch");
   if (!named && (arguments.size() != 1 || arguments[0].starts_with("-"))) {
     std::cerr << kUsage << std::endl;
     return suites::kExitUsage;
   }
   const fixtures::Rank place = fixtures::this_rank();
   fixtures::separate_sharers_for_nccl(place);
+  if (resumes) return suites::resume_case(program, place, arguments[1]);
   return suites::run_batch(program, place, arguments.back(),
                            again ? suites::Purpose::divergence : suites::Purpose::evidence);
 }

@@ -19,15 +19,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// The limit of a wait among ranks. It is longer than the limit of any phase, so that the
-/// launcher's hang detector, which sees all ranks, reports a stall first.
-milliseconds patience(const record::Limits& limits) {
-  constexpr milliseconds kMargin{30'000};
-  std::int64_t longest = 0;
-  for (const auto& [phase, ms] : limits) longest = std::max(longest, ms);
-  return milliseconds(longest) + kMargin;
-}
-
 // How long a failed rank waits for its peers' vote: 10 s of the usual 150. Peers vote at once, or
 // they wait for this rank in a collective and will never vote. When this rank exits, mpirun ends
 // them, and the case ends with its error and not as a hang.
@@ -79,17 +70,26 @@ comm::TransportOptions transport_options(const record::Batch& batch) {
 
 }  // namespace
 
+milliseconds patience(const record::Limits& limits) {
+  constexpr milliseconds kMargin{30'000};
+  std::int64_t longest = 0;
+  for (const auto& [phase, ms] : limits) longest = std::max(longest, ms);
+  return milliseconds(longest) + kMargin;
+}
+
 RankProcess::RankProcess(const RankProgram& program, const fixtures::Rank& place,
-                         const record::Batch& batch, std::string digest)
+                         const record::Batch& batch, std::string digest,
+                         std::unique_ptr<comm::World> world)
     : program_(program),
       place_(place),
       batch_(batch),
       digest_(std::move(digest)),
-      patience_(patience(batch.limits_ms)) {}
+      patience_(suites::patience(batch.limits_ms)),
+      world_(std::move(world)) {}
 
 void RankProcess::start() {
   if (started()) return;
-  world_ = make_world(place_, batch_);
+  if (!world_) world_ = make_world(place_, batch_);
   if (!digest_.empty()) agree_on_configuration(*world_, digest_, patience_);
   device_ = program_.make_device(place_.gpu);
   // Arms are compared byte for byte, so each operator must use one order of sums. Uninitialised

@@ -18,12 +18,17 @@
 
 namespace graphproof::suites {
 
+/// The limit of a wait among ranks. It is longer than the limit of any phase, so that the
+/// launcher's hang detector, which sees all ranks, reports a stall first.
+std::chrono::milliseconds patience(const record::Limits& limits);
+
 /// Used from one thread.
 class RankProcess {
  public:
   /// `digest` is that of the batch file; empty if the ranks may have different ones.
+  /// `world` is that of a process that a rank has started; a rank itself makes its own.
   RankProcess(const RankProgram& program, const fixtures::Rank& place, const record::Batch& batch,
-              std::string digest);
+              std::string digest, std::unique_ptr<comm::World> world = nullptr);
 
   /// Makes world, device and transports; only the first call has an effect. Throws
   /// capture::DeviceError, what make_device throws, and record::Error if the ranks have different
@@ -37,6 +42,7 @@ class RankProcess {
   comm::World* world() { return world_.get(); }
   std::vector<int> vote(std::string_view boundary, int code);
   std::chrono::milliseconds limit(record::Phase phase) const;
+  std::chrono::milliseconds patience() const { return patience_; }
   /// Whether the launcher wants no other case to begin (reports/record/job/rank_orders.h): the same
   /// answer on all ranks, which wait for each other here.
   bool asked_to_stop();

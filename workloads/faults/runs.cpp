@@ -18,6 +18,21 @@ class PlanFault : public FaultHooks {
   std::function<void(RunPlan&)> change_;
 };
 
+std::shared_ptr<FaultHooks> before_loading(std::function<void(const ResumedJob&)> change) {
+  return std::make_shared<PlanFault>(
+      [change = std::move(change)](RunPlan& plan) { plan.before_loading = change; });
+}
+
+/// A new process goes on with the new model's own values of the state that `prefix` names.
+std::shared_ptr<FaultHooks> forgetting(const char* prefix) {
+  return before_loading([prefix](const ResumedJob& job) {
+    for (const NamedTensor& own : job.step.optimizer_state())
+      for (NamedTensor& one : job.read)
+        if (one.name == own.name && one.name.starts_with(prefix))
+          one.tensor = own.tensor.to(at::kCPU, /*non_blocking=*/false, /*copy=*/true);
+  });
+}
+
 /// One rank is busy with something else, such as a checkpoint or a failed disk, while its peers
 /// replay a collective that waits for it.
 class OneRankStalls final : public GraphFault {
@@ -141,6 +156,37 @@ std::shared_ptr<FaultHooks> device_stalls_before_transfer() {
 /// The step itself is sound.
 std::shared_ptr<FaultHooks> process_group_work_not_joined() {
   return std::make_shared<FaultHooks>();
+}
+
+/// A job that asks for a new process resumes in the old one, where nothing can be missing.
+std::shared_ptr<FaultHooks> job_resumes_in_old_process() {
+  return std::make_shared<PlanFault>([](RunPlan& plan) { plan.new_process = false; });
+}
+std::shared_ptr<FaultHooks> new_process_without_optimizer_steps() {
+  return forgetting("state:adam.step");
+}
+std::shared_ptr<FaultHooks> new_process_without_loss_scale() {
+  return forgetting("state:loss_scale.");
+}
+std::shared_ptr<FaultHooks> new_process_without_fp8_history() { return forgetting("state:fp8"); }
+std::shared_ptr<FaultHooks> new_process_without_generators() {
+  return before_loading([](const ResumedJob& job) {
+    std::erase_if(job.read,
+                  [](const NamedTensor& one) { return one.name.starts_with("generator:"); });
+  });
+}
+std::shared_ptr<FaultHooks> new_process_without_step() {
+  return before_loading([](const ResumedJob& job) {
+    for (const NamedTensor& one : job.read)
+      if (one.name == "next_step") at::Tensor(one.tensor).zero_();
+  });
+}
+/// Warm-up and capture come first, with the new model's own values. Loading copies into the memory
+/// that the graphs read, so the numbers are right.
+std::shared_ptr<FaultHooks> new_process_captures_before_loading() {
+  return before_loading([](const ResumedJob& job) {
+    for (std::int64_t step = 0; step <= job.first_replay; ++step) job.run(step);
+  });
 }
 
 std::shared_ptr<FaultHooks> stalling_rank(std::chrono::milliseconds stall) {

@@ -9,6 +9,8 @@
 namespace graphproof::workloads {
 namespace {
 
+constexpr const char* kGenerator = "generator:";
+
 std::vector<fixtures::NamedTensor> kept_tensors(TrainStep& step) {
   std::vector<fixtures::NamedTensor> tensors = step.parameters();
   for (fixtures::NamedTensor& tensor : step.optimizer_state()) tensors.push_back(std::move(tensor));
@@ -21,6 +23,22 @@ Checkpoint::Checkpoint(TrainStep& step) : tensors_(fixtures::on_host(kept_tensor
   if (!step.faults().saves_random_numbers()) return;
   for (at::Generator& generator : step.rng().generators())
     generators_.push_back(generator.get_state());
+}
+
+Checkpoint::Checkpoint(std::vector<fixtures::NamedTensor> contents) {
+  for (fixtures::NamedTensor& one : contents) {
+    if (one.name.starts_with(kGenerator))
+      generators_.push_back(std::move(one.tensor));
+    else
+      tensors_.push_back(std::move(one));
+  }
+}
+
+std::vector<fixtures::NamedTensor> Checkpoint::contents() const {
+  std::vector<fixtures::NamedTensor> all = tensors_;
+  for (std::size_t i = 0; i < generators_.size(); ++i)
+    all.push_back({kGenerator + std::to_string(i), generators_[i]});
+  return all;
 }
 
 void Checkpoint::load_into(TrainStep& step) const {

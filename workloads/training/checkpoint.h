@@ -23,6 +23,12 @@ class Checkpoint {
   /// parameters of other ranks are those of the step before, because only the next step gathers
   /// them.
   explicit Checkpoint(TrainStep& step);
+  /// One that was read from a file: contents() of another one.
+  explicit Checkpoint(std::vector<fixtures::NamedTensor> contents);
+
+  /// All that the checkpoint holds, in host memory: parameters and optimizer state by their names,
+  /// then the states of generators, named generator:INDEX.
+  std::vector<fixtures::NamedTensor> contents() const;
 
   /// Enqueues the copies on the current stream, between two steps, outside captures. Throws
   /// std::logic_error unless `step` has the same configuration and layout; its seed may differ.

@@ -63,6 +63,17 @@ TEST(Checkpoint, ContinuesWithTheSameBitsInAModelOfAnotherSeedUnlessRandomNumber
   }
 }
 
+TEST(Checkpoint, ContinuesWithTheSameBitsFromItsContents) {
+  Job first(1), second(2);
+  first.train(0, 2);
+  std::vector<fixtures::NamedTensor> contents = Checkpoint(first.step).contents();
+  first.train(2, 4);
+  const Checkpoint read(std::move(contents));
+  read.load_into(second.step);
+  second.train(2, 4);
+  EXPECT_EQ(second.left(), first.left());
+}
+
 TEST(Checkpoint, IsCopiedIntoTheMemoryThatIsThere) {
   Job job(1);
   const Checkpoint saved(job.step);

@@ -51,6 +51,15 @@ struct PoolOrder;
 
 namespace graphproof::faults {
 
+/// A job in a new process, ahead of loading its checkpoint. The references live as long as the
+/// call.
+struct ResumedJob {
+  std::vector<fixtures::NamedTensor>& read;  // Checkpoint::contents(), and the number `next_step`
+  workloads::TrainStep& step;                // of the new model
+  std::function<void(std::int64_t)> run;     // runs the step of this number, as the job does
+  std::int64_t first_replay;                 // how many steps come before the first replay
+};
+
 /// How the harness runs a case; a fault may change it.
 struct RunPlan {
   bool autograd_threads = false;
@@ -68,6 +77,9 @@ struct RunPlan {
     std::int64_t ahead_of = 1;
   };
   std::optional<Stall> stall = {};
+  bool new_process = false;  // a job resumes in a process of its own (axis resume_in)
+  /// Called in that process; empty without a fault.
+  std::function<void(const ResumedJob&)> before_loading = {};
 };
 
 /// The values from which a training step is built. The references live as long as the step.
