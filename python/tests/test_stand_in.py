@@ -189,6 +189,17 @@ class Memory(unittest.TestCase):
                     mock.patch.object(cpu.dist, "is_initialized", lambda: grouped):
                 self.assertEqual(cpu.CpuDevice().memory()["allocated"], counted)
 
+    def test_what_stays_for_a_moment_of_a_model_that_has_gone_is_not_counted(self):
+        counts = [4, 4, 4, 4, 4, 4, 90, 90, 90, 90, 90, 90, 6, 6, 4]
+        with mock.patch.object(cpu, "_tensor_bytes", mock.Mock(side_effect=counts)), \
+                mock.patch.object(cpu.dist, "is_initialized", lambda: True):
+            device = cpu.CpuDevice()
+            device.empty_cache()
+            self.assertEqual(device.memory()["allocated"], 4)
+            self.assertEqual(device.memory()["allocated"], 90)
+            device.empty_cache()
+            self.assertEqual(device.memory()["allocated"], 4)
+
 
 class Nodes(unittest.TestCase):
     def test_a_graph_without_nodes_is_read_with_one_call(self):

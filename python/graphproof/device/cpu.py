@@ -57,6 +57,7 @@ class CpuDevice:
         observed_graph.install(stand_in.StandInGraph, _census, stand_in.pool_bytes, self.mark)
         self.generators = {"default": torch.default_generator}
         self._counted = 0  # bytes of tensors when they were last counted
+        self._emptied, self._empties = 0, False  # the same after empty_cache(); the next count is one
         # What the imports left is looked at no more: it holds no tensors of a case.
         gc.collect()
         gc.freeze()
@@ -66,6 +67,8 @@ class CpuDevice:
 
     def empty_cache(self) -> None:
         self.return_memory()
+        # A model that has gone must not hide that a little of it stays for a moment.
+        self._counted, self._empties = self._emptied, True
 
     def return_memory(self) -> None:
         gc.collect()
@@ -87,6 +90,8 @@ class CpuDevice:
             time.sleep(RECOUNT_PAUSE_S)
             count = _tensor_bytes()
         self._counted = count
+        if self._empties:
+            self._emptied, self._empties = count, False
         return count
 
     def overwrite_free_memory(self) -> int:
