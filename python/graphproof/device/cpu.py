@@ -57,7 +57,8 @@ class CpuDevice:
         observed_graph.install(stand_in.StandInGraph, _census, stand_in.pool_bytes, self.mark)
         self.generators = {"default": torch.default_generator}
         self._counted = 0  # bytes of tensors when they were last counted
-        self._emptied, self._empties = 0, False  # the same after empty_cache(); the next count is one
+        # The same after empty_cache(), and whether the next count is one of those.
+        self._emptied, self._empties = 0, False
         # What the imports left is looked at no more: it holds no tensors of a case.
         gc.collect()
         gc.freeze()
